@@ -23,9 +23,9 @@ struct StepCost {
   std::int64_t bytes_moved = 0;  // that the ops read and write
 };
 
-// A Network is a description of a network: a value that is cheap to copy, and immutable. It holds no weights:
-// train_network() and measure_network() start from random ones. All functions throw Error; they are safe to
-// call from several threads.
+// A Network is a description of a network: a value that is cheap to copy, and immutable. train_network() and
+// measure_network() start from random weights, or from those of the file that the network is read from. All
+// functions throw Error; they are safe to call from several threads.
 class Network {
  public:
   // Returns a network of the zoo, or a generated one ("fc", "cnn", "rnn", "mix") with its parameters by name:
@@ -34,8 +34,9 @@ class Network {
   static Network named(const std::string& name, const std::map<std::string, std::string>& parameters = {},
                        int classes = 0);
 
-  // Returns a network from an ONNX file, which must have one input of images (N, C, H, W) or (N, numbers) and
-  // one output of logits (N, classes). Error (unsupported) names the first op that cannot be trained.
+  // Returns a network from an ONNX file, which must have one input and one output: images (N, C, H, W) or
+  // (N, numbers) and logits (N, classes), or token ids (N, steps) and logits (N, steps, vocabulary). Error
+  // (unsupported) names the first op that cannot be trained.
   static Network from_onnx(const std::filesystem::path& file);
 
   const std::string& name() const;

@@ -30,15 +30,11 @@ Network Network::named(const std::string& name, const std::map<std::string, std:
 }
 
 Network Network::from_onnx(const std::filesystem::path& file) {
-  const interchange::TrainableNetwork imported = interchange::read_trainable(file);
   auto parts = std::make_shared<Parts>();
-  parts->info = {.name = imported.name,
-                 .family = "onnx",
-                 .description = file.string(),
-                 .input = imported.input,
-                 .classes = imported.classes,
-                 .preprocess = "unit"};
-  parts->model = {.network = imported.name, .imported = imported.build};
+  parts->file = interchange::read_trainable(file);
+  parts->info = parts->file->info;
+  parts->info.name = file.stem().string();
+  parts->model = {.network = parts->info.name, .imported = parts->file->build};
   return Network(std::move(parts));
 }
 

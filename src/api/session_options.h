@@ -3,7 +3,7 @@
 #include <exception>
 #include <thread>
 
-#include "networks/zoo/zoo.h"
+#include "networks/zoo/network_files.h"
 #include "train/session/session.h"
 #include "trainyard/network.h"
 #include "trainyard/settings.h"
@@ -12,8 +12,9 @@ namespace trainyard {
 
 // A Network is what its model and data need to know of it. Immutable.
 struct Network::Parts {
-  networks::NetworkInfo info;    // of an imported network: name, input and classes
-  networks::ModelOptions model;  // without batch, mode and input
+  networks::NetworkInfo info;                         // of an imported network: name, input and classes
+  networks::ModelOptions model;                       // without batch, mode and input
+  std::shared_ptr<const networks::NetworkFile> file;  // of an imported network
 };
 
 }  // namespace trainyard

@@ -10,6 +10,7 @@
 #include "cli/predict.h"
 #include "cli/profile.h"
 #include "cli/train.h"
+#include "interchange/trainable.h"
 #include "trainyard/version.h"
 
 namespace trainyard::cli {
@@ -90,6 +91,7 @@ std::string mistake(const Command& program, int argc, char** argv, const std::st
 }
 
 int run(int argc, char** argv) {
+  interchange::know_onnx_networks();
   Command program("Trainyard: a laboratory for the performance of DNN training", "trainyard");
   program.require_subcommand(1);
   program.set_version_flag("--version", version_text, "Version, commit, compiler and libraries");

@@ -71,6 +71,13 @@ Imported import_file(const ImportOptions& options) {
   return result;
 }
 
+// Nodes that no op of ours stands for.
+std::int64_t foreign_ops(const interchange::OnnxNetwork& network) {
+  std::int64_t nodes = 0;
+  for (const interchange::Obstacle& obstacle : network.obstacles) nodes += obstacle.nodes;
+  return nodes;
+}
+
 void print_import_json(const ImportOptions& options, const Imported& imported) {
   Json obstacles = Json::array();
   if (imported.file.network)
@@ -95,11 +102,34 @@ void print_import_json(const ImportOptions& options, const Imported& imported) {
             {"trainable", imported.training.obstacle.empty()},
             {"obstacle", imported.training.obstacle},
             {"obstacles", obstacles}};
+  if (imported.file.network) {
+    const interchange::OnnxNetwork& network = *imported.file.network;
+    json["foreign_ops"] = foreign_ops(network);
+    json["recognised"] = network.recognised;
+    json["weights_in_file"] = network.numbers_in_file;
+    json["weights_left_out"] = network.numbers_left_out;
+  }
   if (imported.training.obstacle.empty()) {
     json["training_flops"] = imported.training.flops;
     json["saved_bytes"] = imported.training.saved_bytes;
   }
   fmt::print("{}\n", json_text(json, 2));
+}
+
+// Says what became of the nodes of an ONNX file, and whence its weights are.
+void print_coverage(const interchange::OnnxNetwork& network, std::int64_t ops) {
+  const auto line = [](const char* what, const std::string& value) {
+    fmt::print("{:<20} {}\n", what, value);
+  };
+  line("coverage", fmt::format("{} of {} ops are ours", ops - foreign_ops(network), ops));
+  std::string recognised;
+  for (const auto& [what, count] : network.recognised)
+    recognised += fmt::format("{}{} {}", recognised.empty() ? "" : ", ", count, what);
+  if (!recognised.empty()) line("recognised", recognised);
+  line("weights", network.numbers_left_out == 0
+                      ? fmt::format("{} numbers in the file", network.numbers_in_file)
+                      : fmt::format("{} numbers in the file, {} left out: those start from random numbers",
+                                    network.numbers_in_file, network.numbers_left_out));
 }
 
 void print_import(const ImportOptions& options, const Imported& imported) {
@@ -122,6 +152,7 @@ void print_import(const ImportOptions& options, const Imported& imported) {
   for (const auto& [type, count] : imported.types)
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", count, type);
   line("op types", types);
+  if (imported.file.network) print_coverage(*imported.file.network, totals.ops);
   if (imported.training.obstacle.empty()) {
     line("training", fmt::format("possible: {} a step, {} saved for the backward pass",
                                  format_flops(static_cast<double>(imported.training.flops)),

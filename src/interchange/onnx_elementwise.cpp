@@ -1,10 +1,9 @@
-// This file maps activations, sums, products and softmax, and then dense layers and look-ups.
+// This file maps activations, sums, products and softmax.
 
 #include "interchange/onnx_rules.h"
-#include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
-#include "ops/recurrent.h"
+#include "ops/position.h"
 
 namespace trainyard::interchange {
 
@@ -36,10 +35,42 @@ void export_activation(ExportContext& context, const graph::Node& node) {
   }
 }
 
+// Makes an op element by element of one input, on rows where the input lies as rows.
+template <typename Make>
+ValueId of_each(ImportContext& context, const onnx::Node& node, std::size_t input, const Make& make) {
+  if (!context.has_rows(node, input)) return make(context.tensor(node, input));
+  Rows rows = context.rows(node, input);
+  rows.value = make(rows.value);
+  return context.keep_rows(node, rows, context.shape(node, input));
+}
+
+// Does the same for several inputs of one shape.
+template <typename Make>
+ValueId of_all(ImportContext& context, const onnx::Node& node, const Make& make) {
+  bool any_rows = false;
+  std::optional<Rows> like;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) any_rows = any_rows || context.has_rows(node, i);
+  bool alike = any_rows;
+  for (std::size_t i = 0; i < node.inputs.size() && alike; ++i) {
+    const Rows rows = context.rows(node, i);
+    alike = context.shape(node, i) == context.shape(node, 0) && (!like || rows.same_order(*like));
+    if (!like || like->all_equal) like = rows;
+  }
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    values.push_back(alike ? context.rows(node, i).value : context.tensor(node, i));
+  const ValueId made = make(std::move(values));
+  if (!alike) return made;
+  like->value = made;
+  return context.keep_rows(node, *like, context.shape(node, 0));
+}
+
 template <Activation kind>
 ValueId import_activation(ImportContext& context, const onnx::Node& node) {
-  return ops::activation(context.graph(), context.name(node), context.tensor(node, 0),
-                         {.kind = kind, .slope = node.number("alpha", 0.01)});
+  return of_each(context, node, 0, [&](ValueId src) {
+    return ops::activation(context.graph(), context.name(node), src,
+                           {.kind = kind, .slope = node.number("alpha", 0.01)});
+  });
 }
 
 // The bounds are attributes until set 10 of operators, then inputs.
@@ -49,7 +80,9 @@ ValueId import_clip(ImportContext& context, const onnx::Node& node) {
     return tensor != nullptr && tensor->numbers.size() == 1 ? tensor->numbers[0] : node.number(name, -1);
   };
   if (bound(1, "min") != 0 || bound(2, "max") != 6) context.decline("only the bounds 0 and 6 are ours");
-  return ops::activation(context.graph(), context.name(node), context.tensor(node, 0), {Activation::relu6});
+  return of_each(context, node, 0, [&](ValueId src) {
+    return ops::activation(context.graph(), context.name(node), src, {Activation::relu6});
+  });
 }
 
 void export_add(ExportContext& context, const graph::Node& node) {
@@ -59,10 +92,24 @@ void export_add(ExportContext& context, const graph::Node& node) {
   context.add(node, type, std::move(inputs));
 }
 
+// A vector that is added to every row is a table of one position.
+ValueId add_vector(ImportContext& context, const onnx::Node& node, std::size_t input) {
+  Rows rows = context.rows(node, input);
+  const Shape vector = context.shape(node, 1 - input);
+  const ValueId table = context.state(node, 1 - input, {1, vector[0]});
+  rows.value = ops::add_positions(context.graph(), context.name(node), rows.value, table, {1, true});
+  return context.keep_rows(node, rows, context.shape(node, input));
+}
+
 ValueId import_add(ImportContext& context, const onnx::Node& node) {
-  std::vector<ValueId> terms;
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) terms.push_back(context.tensor(node, i));
-  return ops::add(context.graph(), context.name(node), std::move(terms));
+  if (node.inputs.size() == 2)
+    for (const std::size_t i : {0, 1})
+      if (context.is_state(node, 1 - i) && !context.is_state(node, i) &&
+          context.shape(node, 1 - i).rank() == 1)
+        return add_vector(context, node, i);
+  return of_all(context, node, [&](std::vector<ValueId> terms) {
+    return ops::add(context.graph(), context.name(node), std::move(terms));
+  });
 }
 
 void export_multiply(ExportContext& context, const graph::Node& node) {
@@ -80,9 +127,22 @@ ValueId import_mul(ImportContext& context, const onnx::Node& node) {
   for (const std::size_t i : {0, 1}) {
     const onnx::Tensor* factor = context.constant(node.inputs[i]);
     if (factor != nullptr && factor->numbers.size() == 1)
-      return ops::scale(context.graph(), context.name(node), context.tensor(node, 1 - i), factor->numbers[0]);
+      return of_each(context, node, 1 - i, [&](ValueId src) {
+        return ops::scale(context.graph(), context.name(node), src, factor->numbers[0]);
+      });
   }
-  return ops::multiply(context.graph(), context.name(node), context.tensor(node, 0), context.tensor(node, 1));
+  return of_all(context, node, [&](const std::vector<ValueId>& factors) {
+    return ops::multiply(context.graph(), context.name(node), factors[0], factors[1]);
+  });
+}
+
+ValueId import_div(ImportContext& context, const onnx::Node& node) {
+  const onnx::Tensor* divisor = context.has(node, 1) ? context.constant(node.inputs[1]) : nullptr;
+  if (divisor == nullptr || divisor->numbers.size() != 1 || divisor->numbers[0] == 0)
+    context.decline("only a division by one number is ours");
+  return of_each(context, node, 0, [&](ValueId src) {
+    return ops::scale(context.graph(), context.name(node), src, 1 / divisor->numbers[0]);
+  });
 }
 
 void export_softmax(ExportContext& context, const graph::Node& node) {
@@ -90,11 +150,13 @@ void export_softmax(ExportContext& context, const graph::Node& node) {
 }
 
 ValueId import_softmax(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const std::int64_t axis = node.integer("axis", context.graph().shape(src).rank() == 2 ? 1 : -1);
-  if (context.graph().shape(src).rank() != 2 || (axis != 1 && axis != -1))
-    context.decline("only over the last axis of a matrix is it ours");
-  return ops::softmax(context.graph(), context.name(node), src);
+  const Shape shape = context.shape(node, 0);
+  const std::int64_t axis = node.integer("axis", -1);
+  if (shape.rank() < 2 || (axis != shape.rank() - 1 && axis != -1))
+    context.decline("only over the last axis is it ours");
+  Rows rows = context.rows(node, 0);
+  rows.value = ops::softmax(context.graph(), context.name(node), rows.value);
+  return context.keep_rows(node, rows, shape);
 }
 
 }  // namespace
@@ -108,6 +170,7 @@ std::vector<ImportRow> elementwise_import_rows() {
           {"Add", import_add},
           {"Sum", import_add},
           {"Mul", import_mul},
+          {"Div", import_div},
           {"Softmax", import_softmax}};
 }
 
@@ -117,98 +180,6 @@ std::vector<ExportRow> elementwise_export_rows() {
           {&ops::multiply_op, export_multiply},
           {&ops::scale_op, export_scale},
           {&ops::softmax_op, export_softmax}};
-}
-
-// The rules from here on map dense layers and look-ups.
-
-namespace {
-
-// ONNX multiplies matrices only, so an image is flattened to a matrix first, and its weight with it.
-void export_dense(ExportContext& context, const graph::Node& node) {
-  const Shape& weight = context.graph().shape(node.inputs[1]);
-  std::string src = context.input(node, 0);
-  if (weight.rank() > 2) {
-    const std::string flat = node.name + "/flat";
-    context.add_part(flat, "Flatten", {src}, flat, {attribute("axis", std::int64_t{1})});
-    src = flat;
-  }
-  std::vector<std::string> inputs{src, context.state(node.inputs[1], {weight[0], weight.elements_from(1)})};
-  if (node.inputs.size() == 3) inputs.push_back(context.input(node, 2));
-  context.add(node, "Gemm", std::move(inputs), {attribute("transB", std::int64_t{1})});
-}
-
-struct DenseInputs {
-  ValueId src;
-  Shape weight;  // (outputs, inputs) of a matrix
-};
-
-// The weight gets the trailing dimensions of the source, which need not be a matrix (docs/adr/0004).
-ValueId add_dense(ImportContext& context, const onnx::Node& node, const DenseInputs& inputs, ValueId bias) {
-  const Shape& src = context.graph().shape(inputs.src);
-  if (src.rank() < 2 || src.elements_from(1) != inputs.weight[1])
-    context.decline("input is {}, weight {}", src.to_string(), inputs.weight.to_string());
-  Shape weight = src;
-  weight[0] = inputs.weight[0];
-  context.want_elements({weight[0], inputs.weight[1]});
-  context.want_elements({src[0], weight[0]});
-  return ops::dense(context.graph(), context.name(node), inputs.src, context.state(node, 1, weight), bias);
-}
-
-ValueId import_gemm(ImportContext& context, const onnx::Node& node) {
-  if (node.number("alpha", 1) != 1 || node.number("beta", 1) != 1 || node.integer("transA", 0) != 0)
-    context.decline("alpha, beta or transA is not the usual one");
-  if (!context.is_state(node, 1)) context.decline("the second matrix is no weight");
-  Shape weight = context.shape(node, 1);
-  if (weight.rank() != 2) context.decline("weight is {}", weight.to_string());
-  if (node.integer("transB", 0) == 0) weight = {weight[1], weight[0]};
-  const ValueId src = context.tensor(node, 0);
-  const ValueId bias =
-      context.has(node, 2) ? context.state(node, 2, {weight[0]}) : static_cast<ValueId>(graph::kNone);
-  return add_dense(context, node, {src, weight}, bias);
-}
-
-// A bias that is added next belongs to the layer.
-ValueId import_matmul(ImportContext& context, const onnx::Node& node) {
-  if (!context.is_state(node, 1)) context.decline("neither matrix is a weight");
-  const Shape weight = context.shape(node, 1);
-  if (weight.rank() != 2) context.decline("weight is {}", weight.to_string());
-  const ValueId src = context.tensor(node, 0);
-  if (context.graph().shape(src).rank() != 2)
-    context.decline("input is {}: only matrices are ours", context.graph().shape(src).to_string());
-  const onnx::Node* next = node.outputs.empty() ? nullptr : context.sole_reader(node.outputs[0]);
-  const bool adds = next != nullptr && next->type == "Add" && next->inputs.size() == 2;
-  const std::size_t other = adds && next->inputs[0] == node.outputs[0] ? 1 : 0;
-  if (!adds || !context.is_state(*next, other) || !(context.shape(*next, other) == Shape{weight[1]}))
-    return add_dense(context, node, {src, {weight[1], weight[0]}}, graph::kNone);
-  const ValueId bias = context.state(*next, other, {weight[1]});
-  const ValueId made = add_dense(context, node, {src, {weight[1], weight[0]}}, bias);
-  context.fold(*next, made);
-  return made;
-}
-
-void export_embedding(ExportContext& context, const graph::Node& node) {
-  context.add(node, "Gather", {context.input(node, 0), context.input(node, 1)},
-              {attribute("axis", std::int64_t{0})});
-}
-
-ValueId import_gather(ImportContext& context, const onnx::Node& node) {
-  if (node.integer("axis", 0) != 0 || !context.is_state(node, 0))
-    context.decline("only rows of a weight can be looked up");
-  const Shape table = context.shape(node, 0);
-  if (table.rank() != 2) context.decline("the weight is {}", table.to_string());
-  const ValueId ids = context.tensor(node, 1);
-  context.want_elements({context.graph().shape(ids).elements(), table[1]});
-  return ops::embedding(context.graph(), context.name(node), context.state(node, 0, table), ids);
-}
-
-}  // namespace
-
-std::vector<ImportRow> matrix_import_rows() {
-  return {{"Gemm", import_gemm}, {"MatMul", import_matmul}, {"Gather", import_gather}};
-}
-
-std::vector<ExportRow> matrix_export_rows() {
-  return {{&ops::dense_op, export_dense}, {&ops::embedding_op, export_embedding}};
 }
 
 }  // namespace trainyard::interchange

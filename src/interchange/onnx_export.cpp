@@ -11,13 +11,18 @@ namespace {
 using graph::Role;
 using graph::ValueId;
 
-constexpr std::int64_t kIrVersion = 7, kOpset = 13;
+// The sets of operators that most readers know. Layer norms are in the newer one.
+struct Versions {
+  std::int64_t ir, opset;
+};
+constexpr Versions kUsual{7, 13}, kWithLayerNorm{8, 17};
 
 const std::map<const graph::OpDef*, ExportRule>& export_rules() {
   static const auto rules = [] {
     std::map<const graph::OpDef*, ExportRule> all;
-    for (const auto& rows : {image_export_rows(), matrix_export_rows(), recurrent_export_rows(),
-                             elementwise_export_rows(), shape_export_rows()})
+    for (const auto& rows :
+         {image_export_rows(), matrix_export_rows(), recurrent_export_rows(), elementwise_export_rows(),
+          shape_export_rows(), attention_export_rows(), norm_export_rows()})
       for (const ExportRow& row : rows) all[row.op] = row.rule;
     return all;
   }();
@@ -38,22 +43,6 @@ std::vector<bool> needed_nodes(const graph::Graph& graph, ValueId output) {
   return needed;
 }
 
-template <typename T>
-onnx::Tensor small_tensor(std::string name, const char* dtype, std::vector<std::int64_t> dims,
-                          const std::vector<T>& values) {
-  return {.name = std::move(name),
-          .doc = {},
-          .dtype = dtype,
-          .dims = std::move(dims),
-          .numbers = {},
-          .raw = {},
-          .content = [values] {
-            std::vector<std::byte> bytes(values.size() * sizeof(T));
-            std::memcpy(bytes.data(), values.data(), bytes.size());
-            return bytes;
-          }};
-}
-
 }  // namespace
 
 onnx::Attribute attribute(const char* name, std::int64_t value) {
@@ -64,6 +53,10 @@ onnx::Attribute attribute(const char* name, double value) {
 }
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values) {
   return {.name = name, .kind = onnx::Attribute::Kind::integers, .integers = std::move(values)};
+}
+
+onnx::Attribute attribute(const char* name, onnx::Tensor value) {
+  return {.name = name, .kind = onnx::Attribute::Kind::tensor, .tensor = {std::move(value)}};
 }
 
 std::string ExportContext::state(ValueId id, std::vector<std::int64_t> dims, const Arrange& arrange) {
@@ -116,6 +109,22 @@ std::string ExportContext::constant(const graph::Node& node, const char* what, d
   return name;
 }
 
+std::string ExportContext::shared_constant(const std::string& name, std::vector<std::int64_t> dims,
+                                           const std::vector<float>& values) {
+  if (shared_.insert(name).second)
+    model_.initializers.push_back(small_tensor(name, "f32", std::move(dims), values));
+  return name;
+}
+
+std::string ExportContext::batch_input(std::int64_t batch) {
+  for (const ValueId id : graph_.values_with(Role::input)) {
+    const graph::Value& value = graph_.value(id);
+    if (written_.contains(id) && value.type.shape.rank() > 1 && value.type.shape[0] == batch)
+      return value.name;
+  }
+  return "";
+}
+
 void ExportContext::add(const graph::Node& node, const char* type, std::vector<std::string> inputs,
                         std::vector<onnx::Attribute> attributes) {
   const graph::Value& made = graph_.value(node.outputs[0]);
@@ -135,8 +144,7 @@ void ExportContext::add_part(std::string name, const char* type, std::vector<std
 
 void export_onnx(const graph::Graph& graph, ValueId output, const OnnxExportOptions& options,
                  const std::function<void(std::string_view)>& write) {
-  onnx::Model model{
-      .producer = "trainyard", .graph_name = options.name, .ir_version = kIrVersion, .opset = kOpset};
+  onnx::Model model{.producer = "trainyard", .graph_name = options.name};
   ExportContext context(graph, model, options.weights);
   const std::vector<bool> needed = needed_nodes(graph, output);
   for (std::size_t i = 0; i < needed.size(); ++i) {
@@ -147,6 +155,12 @@ void export_onnx(const graph::Graph& graph, ValueId output, const OnnxExportOpti
       fail(ErrorKind::unsupported, "ONNX: op {} of node '{}' has no form there", node.op->name, node.name);
     rule->second(context, node);
   }
+  const bool has_layer_norm = std::any_of(model.nodes.begin(), model.nodes.end(), [](const onnx::Node& node) {
+    return node.type == "LayerNormalization";
+  });
+  const Versions versions = has_layer_norm ? kWithLayerNorm : kUsual;
+  model.ir_version = versions.ir;
+  model.opset = versions.opset;
   if (!model.values.empty() && model.values.back().name == graph.value(output).name) model.values.pop_back();
   model.outputs.push_back({graph.value(output).name, "", spec_of(graph.value(output).type)});
   write_model(model, write);

@@ -1,9 +1,11 @@
 #include "interchange/onnx_import.h"
 
 #include "graph/autodiff.h"
+#include "interchange/onnx_patterns.h"
 #include "interchange/text_format.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
+#include "ops/shape.h"
 #include "ops/update.h"
 
 namespace trainyard::interchange {
@@ -15,37 +17,59 @@ using graph::ValueId;
 const std::unordered_map<std::string, ImportRule>& import_rules() {
   static const auto rules = [] {
     std::unordered_map<std::string, ImportRule> all;
-    for (const auto& rows : {image_import_rows(), matrix_import_rows(), recurrent_import_rows(),
-                             elementwise_import_rows(), shape_import_rows()})
+    for (const auto& rows :
+         {image_import_rows(), matrix_import_rows(), recurrent_import_rows(), elementwise_import_rows(),
+          shape_import_rows(), attention_import_rows(), norm_import_rows()})
       for (const ImportRow& row : rows) all[row.type] = row.rule;
     return all;
   }();
   return rules;
 }
 
+// Sequences are the input of a network that reads one matrix of whole numbers, a batch of so many steps. Our
+// own files have theirs step by step, as our networks do.
+std::string input_of_tokens(const onnx::Model& model) {
+  std::unordered_set<std::string> weights;
+  for (const onnx::Tensor& tensor : model.initializers) weights.insert(tensor.name);
+  const onnx::ValueInfo* only = nullptr;
+  for (const onnx::ValueInfo& input : model.inputs) {
+    if (weights.contains(input.name) || !input.doc.empty()) continue;
+    if (only != nullptr) return "";
+    only = &input;
+  }
+  const bool is_whole = only != nullptr && (only->spec.dtype == "i64" || only->spec.dtype == "i32");
+  return is_whole && only->spec.dims.size() == 2 && only->spec.dims[1] > 0 && model.producer != kProducer
+             ? only->name
+             : "";
+}
+
+ImportContext::Options context_options(const onnx::Model& model, const OnnxImportOptions& options) {
+  return {options.batch, options.training, options.weights, input_of_tokens(model)};
+}
+
 class OnnxImport {
  public:
   OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who)
-      : model_(model),
+      : model_(checked(model, who)),
         who_(who),
-        context_(model, out_.graph, options.batch, options.training),
+        known_(model_, options.batch),
+        recognised_(fuse_patterns(model_, known_)),
+        context_(model_, known_, out_.graph, context_options(model_, options)),
         converter_(out_.graph, out_.exchange),
         opaque_(context_, converter_, out_.exchange) {}
 
   OnnxNetwork run() && {
     out_.exchange.name = model_.graph_name;
-    for (const onnx::Node& node : model_.nodes) {
-      check(node);
-      if (node.type == "Constant" && node.domain.empty()) {
-        add_constant(node);
-      } else if (!context_.is_folded(node)) {
-        add(node);
-      }
-      for (const std::string& output : node.outputs) made_.insert(output);
-    }
+    out_.recognised = std::move(recognised_);
+    for (const onnx::Node& node : model_.nodes)
+      if (!take_constants(node) && !context_.is_folded(node)) add(node);
     for (const onnx::ValueInfo& output : model_.outputs)
-      if (const ValueId value = context_.value(output.name); value != graph::kNone)
-        out_.graph.mark_output(value);
+      if (const ValueId value = output_of(output.name); value != graph::kNone) out_.graph.mark_output(value);
+    out_.tokens = context_.tokens();
+    for (const graph::Value& value : out_.graph.values())
+      if (value.role == graph::Role::parameter)
+        (context_.constant(value.name) != nullptr ? out_.numbers_in_file : out_.numbers_left_out) +=
+            value.type.shape.elements();
     return std::move(out_);
   }
 
@@ -55,22 +79,39 @@ class OnnxImport {
     fail(ErrorKind::config, "{}: {}", who_, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  void check(const onnx::Node& node) {
-    for (const std::string& input : node.inputs)
-      if (!input.empty() && !made_.contains(input) && !context_.is_input(input) &&
-          context_.constant(input) == nullptr)
-        refuse("node '{}' reads '{}', which nothing before it makes", context_.name(node), input);
-    for (const std::string& output : node.outputs)
-      if (!output.empty() && (made_.contains(output) || context_.is_input(output)))
-        refuse("node '{}' makes '{}', which there is already", context_.name(node), output);
+  // Returns a copy whose nodes may be replaced, when they fit together.
+  static onnx::Model checked(const onnx::Model& model, const std::string& who) {
+    std::unordered_set<std::string> made, given;
+    for (const onnx::ValueInfo& input : model.inputs) given.insert(input.name);
+    for (const onnx::Tensor& tensor : model.initializers) given.insert(tensor.name);
+    for (const onnx::Node& node : model.nodes) {
+      for (const std::string& input : node.inputs)
+        if (!input.empty() && !made.contains(input) && !given.contains(input))
+          fail(ErrorKind::config, "{}: node '{}' reads '{}', which nothing before it makes", who,
+               ImportContext::name(node), input);
+      for (const std::string& output : node.outputs)
+        if (!output.empty() && (given.contains(output) || !made.insert(output).second))
+          fail(ErrorKind::config, "{}: node '{}' makes '{}', which there is already", who,
+               ImportContext::name(node), output);
+    }
+    return model;
   }
 
-  void add_constant(const onnx::Node& node) {
-    const onnx::Attribute* value = node.find("value");
-    if (!node.outputs.empty() && value != nullptr && !value->tensor.empty())
-      context_.add_constant(node.outputs[0], &value->tensor[0]);
-    else
-      meet_obstacle(node, "its value is no tensor");
+  // Values that are the same for all samples are no ops. Returns whether the node makes such ones alone.
+  bool take_constants(const onnx::Node& node) {
+    const bool all = known_.makes_constants(node);
+    if (all)
+      for (const std::string& output : node.outputs) context_.add_constant(output, known_.constant(output));
+    return all;
+  }
+
+  // What cannot be moved into the file's shape is no output.
+  ValueId output_of(const std::string& name) {
+    const std::size_t before = out_.graph.nodes().size();
+    const ValueId value = context_.output(name);
+    for (std::size_t i = before; i < out_.graph.nodes().size(); ++i)
+      converter_.append(static_cast<graph::NodeId>(i));
+    return value;
   }
 
   void meet_obstacle(const onnx::Node& node, const std::string& reason) {
@@ -98,8 +139,8 @@ class OnnxImport {
   // Returns the reason why the node cannot be one of our ops, or "".
   std::string try_rule(const onnx::Node& node) {
     const auto rule = import_rules().find(node.type);
-    if (rule == import_rules().end() || !(node.domain.empty() || node.domain == "ai.onnx"))
-      return "there is no such op here";
+    const bool known_domain = node.domain.empty() || node.domain == "ai.onnx" || node.domain == kOwnDomain;
+    if (rule == import_rules().end() || !known_domain) return "there is no such op here";
     if (node.outputs.empty() || node.outputs[0].empty()) return "it makes nothing";
     const std::size_t before = out_.graph.nodes().size();
     try {
@@ -110,7 +151,7 @@ class OnnxImport {
           if (!spec_of(out_.graph.value(output).type).elements())
             ImportContext::decline("a result has more than {} elements", kMaxElements);
       for (std::size_t i = before; i < after; ++i) converter_.append(static_cast<graph::NodeId>(i));
-      context_.set_value(node.outputs[0], value);
+      context_.set_made(node, value);
       return "";
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::shape) throw;
@@ -120,13 +161,14 @@ class OnnxImport {
 
   static constexpr std::size_t kMostObstacles = 100;
 
-  const onnx::Model& model_;
+  onnx::Model model_;  // with fused nodes
   const std::string& who_;
+  KnownValues known_;
+  std::map<std::string, std::int64_t> recognised_;
   OnnxNetwork out_;
   ImportContext context_;
   NodeConverter converter_;
   OpaqueNodes opaque_;
-  std::unordered_set<std::string> made_;
   double total_flops_ = 0;
 };
 
@@ -148,11 +190,23 @@ TrainingForm training_form(const OnnxNetwork& network) {
                                     graph.value(logits).type.to_string())};
   const std::vector<ValueId> parameters = graph.values_with(graph::Role::parameter);
   if (parameters.empty()) return {.obstacle = "it has no parameters"};
-  const ValueId labels = graph.add_input("labels", {{shape[0]}, DType::i32},
-                                         graph::Initializer::integers(0, static_cast<double>(shape[1])));
-  const auto made = ops::softmax_cross_entropy(graph, "loss", logits, labels);
+  ValueId loss = graph::kNone;
+  if (network.tokens != graph::kNone) {
+    const Shape tokens = graph.shape(network.tokens);
+    const Shape next{tokens[0] - 1, tokens[1]};
+    const ValueId labels = ops::slice(graph, "next_ids", network.tokens, {1, 0}, next);
+    const ValueId lengths = graph.add_input("lengths", {{tokens[1]}, DType::i32});
+    if (shape[0] != next.elements())
+      return {.obstacle = fmt::format("its output is {}, wants logits of each step, {} rows",
+                                      graph.value(logits).type.to_string(), next.elements())};
+    loss = ops::sequence_cross_entropy(graph, "loss", logits, labels, lengths);
+  } else {
+    const ValueId labels = graph.add_input("labels", {{shape[0]}, DType::i32},
+                                           graph::Initializer::integers(0, static_cast<double>(shape[1])));
+    loss = ops::softmax_cross_entropy(graph, "loss", logits, labels).loss;
+  }
   try {
-    ops::update(graph, "update", parameters, ops::gradients_of(graph, made.loss, parameters), {});
+    ops::update(graph, "update", parameters, ops::gradients_of(graph, loss, parameters), {});
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
     return {.obstacle = error.what()};
@@ -264,8 +318,9 @@ TensorSpec OpaqueNodes::output_spec(const onnx::Node& node, std::size_t output) 
 }
 
 void OpaqueNodes::add(const onnx::Node& node) {
-  OpNode made{.name = context_.name(node),
-              .type = node.domain.empty() ? node.type : node.domain + "." + node.type};
+  OpNode made{
+      .name = context_.name(node),
+      .type = node.domain.empty() || node.domain == kOwnDomain ? node.type : node.domain + "." + node.type};
   for (const std::string& input : node.inputs) {
     const TensorSpec spec = input_spec(input);
     made.bytes_moved += spec.bytes();

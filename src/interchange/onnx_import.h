@@ -11,8 +11,9 @@
 namespace trainyard::interchange {
 
 struct OnnxImportOptions {
-  std::int64_t batch = 1;  // where the file leaves the first dimension of an input open
-  bool training = true;    // dropout drops, batch norm normalises by the batch
+  std::int64_t batch = 1;          // where the file leaves the first dimension of an input open
+  bool training = true;            // dropout drops, batch norm normalises by the batch
+  FileWeights* weights = nullptr;  // none: parameters start from random numbers
 };
 
 // Says why nodes of one type could not become ops of ours.
@@ -28,10 +29,17 @@ struct OnnxNetwork {
   // The network, with its outputs marked, when there are no obstacles; else the part of it that is ours.
   graph::Graph graph;
   std::vector<Obstacle> obstacles;
+  // Numbers of parameters that the file holds, and that it leaves to its caller.
+  std::int64_t numbers_in_file = 0, numbers_left_out = 0;
+  // What was recognised in several nodes ("attention"), with how often.
+  std::map<std::string, std::int64_t> recognised;
+  // The input of sequences, i32 (steps + 1, N), where the file reads token ids (N, steps); else kNone. The
+  // output then has the logits of all steps as rows, step by step.
+  graph::ValueId tokens = graph::kNone;
 };
 
 // Error (config), beginning with `who`, when the nodes do not fit together. Contents of tensors are read only
-// where a shape or factor depends on them: parameters get no values.
+// where a shape or factor depends on them, and those of parameters where `weights` is given.
 OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who);
 
 // Describes a training step of the network: mean softmax cross-entropy over the classes of its one output (N,

@@ -13,6 +13,8 @@ struct Tensor {
   std::vector<std::int64_t> dims;
   std::vector<double> numbers;  // at most kReadNumbers; empty: more, none or not readable
   std::string_view raw;         // in the file that was read
+  std::string_view message{};   // of the whole tensor there
+  bool external = false;        // its content lies in another file
   // For the writer: makes the content, little-endian and in plain order.
   std::function<std::vector<std::byte>()> content = nullptr;
 

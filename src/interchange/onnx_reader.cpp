@@ -217,11 +217,11 @@ class ModelReader {
   // Points at each kind of content; all may be empty.
   struct Content {
     std::vector<WireField> integers, floats, doubles;
-    bool external = false;
   };
 
   Tensor read_tensor(std::string_view bytes) {
     Tensor tensor;
+    tensor.message = bytes;
     Content content;
     each_field(bytes, "tensor", [&](const WireField& f) {
       switch (f.number) {
@@ -252,7 +252,7 @@ class ModelReader {
           keep(f, content.doubles);
           break;
         case field::tensor::external_data:
-          content.external = true;
+          tensor.external = true;
           break;
         default:
           break;
@@ -262,11 +262,11 @@ class ModelReader {
       if (dim < 0) refuse("tensor '{}' has dimension {}", tensor.name, dim);
     const std::int64_t elements = tensor.elements(), size = bytes_of_type(tensor.dtype);
     if (elements == kUnknown) refuse("tensor '{}' has more than {} elements", tensor.name, kMaxElements);
-    if (!tensor.raw.empty() && !content.external && size > 0 &&
+    if (!tensor.raw.empty() && !tensor.external && size > 0 &&
         static_cast<std::int64_t>(tensor.raw.size()) != elements * size)
       refuse("tensor '{}' has {} bytes, its {} wants {}", tensor.name, tensor.raw.size(),
              TensorSpec{true, tensor.dims, tensor.dtype}.to_string(), elements * size);
-    if (elements <= kReadNumbers && !content.external) read_numbers(tensor, content);
+    if (elements <= kReadNumbers && !tensor.external) read_numbers(tensor, content);
     return tensor;
   }
 

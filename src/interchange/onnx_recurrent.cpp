@@ -57,6 +57,34 @@ void export_recurrent(ExportContext& context, const graph::Node& node) {
                    context.name(node.outputs[0]));
 }
 
+// Arranges ONNX's blocks in our order of gates.
+Arrangement gates_of_ours(const CellRow& row) {
+  return {fmt::format("gates of {}", row.type), [blocks = row.blocks](const std::vector<double>& from) {
+            const std::size_t block = from.size() / blocks.size();
+            std::vector<double> to(from.size());
+            for (std::size_t i = 0; i < blocks.size(); ++i)
+              std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(i * block), block,
+                          to.begin() + static_cast<std::ptrdiff_t>(blocks[i] * block));
+            return to;
+          }};
+}
+
+// ONNX keeps two biases; ours is their sum. The new state of a GRU takes the second one into its product with
+// the reset gate, where ours has none.
+Arrangement sum_of_biases(const CellRow& row) {
+  const Arrangement gates = gates_of_ours(row);
+  return {
+      "summed " + gates.name, [gates, cell = row.cell](std::vector<double> from) {
+        const std::size_t half = from.size() / 2, block = half / 3;
+        if (cell == RecurrentCell::gru && std::any_of(from.end() - static_cast<std::ptrdiff_t>(block),
+                                                      from.end(), [](double number) { return number != 0; }))
+          ImportContext::decline("its reset gate has a second bias, which ours has not");
+        for (std::size_t i = 0; i < half; ++i) from[i] += from[half + i];
+        from.resize(half);
+        return gates.apply(std::move(from));
+      }};
+}
+
 void want_plain(ImportContext& context, const onnx::Node& node, RecurrentCell cell) {
   if (node.text("direction", "forward") != "forward") context.decline("it runs not only forward");
   if (node.find("activations") != nullptr || node.find("clip") != nullptr || node.integer("layout", 0) != 0)
@@ -89,9 +117,11 @@ ValueId import_recurrent(ImportContext& context, const onnx::Node& node) {
   // ONNX keeps two biases whose sum counts; ours is one.
   if (!context.has(node, 3) || !(context.shape(node, 3) == Shape{1, 2 * gates * hidden}))
     context.decline("it has no bias");
-  const ops::RecurrentInputs inputs{src, context.state(node, 1, {gates * hidden, x[2]}),
-                                    context.state(node, 2, {gates * hidden, hidden}),
-                                    context.half_state(node, 3, {gates * hidden})};
+  const CellRow& row = row_of(cell);
+  const Arrangement order = gates_of_ours(row);
+  const ops::RecurrentInputs inputs{src, context.arranged_state(node, 1, {gates * hidden, x[2]}, order),
+                                    context.arranged_state(node, 2, {gates * hidden, hidden}, order),
+                                    context.half_state(node, 3, {gates * hidden}, sum_of_biases(row))};
   const ValueId made =
       ops::recurrent(context.graph(), context.name(node), inputs, {cell, context.training()});
   const onnx::Node* next = node.outputs.empty() ? nullptr : context.sole_reader(node.outputs[0]);

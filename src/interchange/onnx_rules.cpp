@@ -1,21 +1,23 @@
 #include "interchange/onnx_rules.h"
 
 #include "interchange/text_format.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
 
 namespace trainyard::interchange {
 
 using graph::ValueId;
 
-// Token ids are 64-bit elsewhere and 32-bit here.
+// Token ids are 64-bit elsewhere and 32-bit here. Files may keep numbers in 16 bits that are computed in 32.
 std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   if (!spec.elements() || spec.dims.size() > static_cast<std::size_t>(Shape::kMaxRank)) return std::nullopt;
   graph::TensorType type;
   for (const std::int64_t dim : spec.dims) type.shape.append(dim);
-  if (spec.dtype == "i64") {
-    type.dtype = DType::i32;
+  if (spec.dtype == "i64" || spec.dtype == "f16" || spec.dtype == "bf16") {
+    type.dtype = spec.dtype == "i64" ? DType::i32 : DType::f32;
     return type;
   }
-  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8, DType::bf16})
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8})
     if (spec.dtype == trainyard::name(dtype)) {
       type.dtype = dtype;
       return type;
@@ -23,8 +25,9 @@ std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   return std::nullopt;
 }
 
-ImportContext::ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training)
-    : graph_(graph), training_(training) {
+ImportContext::ImportContext(const onnx::Model& model, const KnownValues& known, graph::Graph& graph,
+                             Options options)
+    : known_(known), graph_(graph), options_(std::move(options)) {
   for (const onnx::Tensor& tensor : model.initializers) constants_[tensor.name] = &tensor;
   for (const onnx::ValueInfo& value : model.values) declared_[value.name] = value.spec;
   for (const onnx::ValueInfo& value : model.outputs) {
@@ -34,13 +37,14 @@ ImportContext::ImportContext(const onnx::Model& model, graph::Graph& graph, std:
   for (const onnx::ValueInfo& value : model.inputs) {
     if (constants_.contains(value.name)) continue;  // until version 4 initializers are inputs, too
     TensorSpec spec = value.spec;
-    if (!spec.dims.empty() && spec.dims[0] == kUnknown) spec.dims[0] = batch;
+    set_open_batch(model, options_.batch, spec);
     inputs_[value.name] = std::move(spec);
     roles_[value.name] = value.doc;
   }
   for (const onnx::Node& node : model.nodes)
     for (const std::string& input : node.inputs)
-      if (!input.empty()) readers_[input].push_back(&node);
+      if (!input.empty() && !known_.makes_constants(node)) readers_[input].push_back(&node);
+  if (!options_.tokens.empty()) add_tokens(options_.tokens);
 }
 
 std::string ImportContext::name(const onnx::Node& node) {
@@ -49,8 +53,9 @@ std::string ImportContext::name(const onnx::Node& node) {
 }
 
 ValueId ImportContext::value(const std::string& value) const {
-  const auto found = values_.find(value);
-  return found == values_.end() ? static_cast<ValueId>(graph::kNone) : found->second;
+  if (const auto found = values_.find(value); found != values_.end()) return found->second;
+  const auto found = rows_.find(value);
+  return found == rows_.end() ? static_cast<ValueId>(graph::kNone) : found->second.rows.value;
 }
 
 const onnx::Tensor* ImportContext::constant(const std::string& value) const {
@@ -64,6 +69,27 @@ TensorSpec ImportContext::declared(const std::string& value) const {
   return {};
 }
 
+// The samples of a network on sequences have one step more, the last label, and lie step by step.
+void ImportContext::add_tokens(const std::string& value) {
+  const TensorSpec& spec = inputs_.at(value);
+  const std::int64_t sequences = spec.dims[0], steps = spec.dims[1];
+  if (sequences < 1 ||
+      static_cast<double>(sequences) * static_cast<double>(steps + 1) > static_cast<double>(kMaxElements))
+    return;
+  std::int64_t vocabulary = kMaxElements;
+  if (const auto readers = readers_.find(value); readers != readers_.end())
+    for (const onnx::Node* reader : readers->second)
+      if (const onnx::Tensor* table = reader->type == "Gather" ? constant(reader->inputs[0]) : nullptr;
+          table != nullptr && !table->dims.empty())
+        vocabulary = std::min(vocabulary, table->dims[0]);
+  tokens_ = graph_.add_input(
+      value, {{steps + 1, sequences}, DType::i32},
+      graph::Initializer::integers(0, static_cast<double>(std::max<std::int64_t>(vocabulary, 1))));
+  const ValueId ids = ops::slice(graph_, "ids", tokens_, {0, 0}, {steps, sequences});
+  rows_[value] = {
+      {.value = ids, .outer = sequences, .inner = steps, .swapped = true}, {sequences, steps}, "ids"};
+}
+
 ValueId ImportContext::add_input(const std::string& value) {
   const std::optional<graph::TensorType> type = type_of(inputs_.at(value));
   if (!type) decline("input '{}' is {}", value, inputs_.at(value).to_string());
@@ -73,10 +99,80 @@ ValueId ImportContext::add_input(const std::string& value) {
 ValueId ImportContext::tensor(const onnx::Node& node, std::size_t input) {
   if (!has(node, input)) decline("input {} is missing", input);
   const std::string& name = node.inputs[input];
-  if (const ValueId known = value(name); known != graph::kNone) return known;
+  if (const ValueId known = tensor_of(name); known != graph::kNone) return known;
   if (constants_.contains(name)) return state(node, input, shape(node, input));
   if (inputs_.contains(name)) return add_input(name);
   decline("the shape of its input '{}' is not known", name);
+}
+
+ValueId ImportContext::tensor_of(const std::string& name) {
+  if (const auto found = values_.find(name); found != values_.end()) return found->second;
+  const auto found = rows_.find(name);
+  if (found == rows_.end()) return graph::kNone;
+  const auto& [rows, shape, as_tensor] = found->second;
+  ValueId made = rows.value;
+  Shape now = graph_.shape(made);
+  if (graph_.dtype(made) == DType::i32) decline("token ids '{}' are read otherwise than by a look-up", name);
+  if (rows.swapped && rows.outer > 1 && rows.inner > 1) {
+    const std::int64_t width = now.rank() == 2 ? now[1] : 1;
+    made = ops::reshape(graph_, as_tensor, made, {rows.inner, rows.outer, width});
+    made = ops::permute(graph_, as_tensor, made, {1, 0, 2});
+    now = graph_.shape(made);
+  }
+  if (!(now == shape)) made = ops::reshape(graph_, as_tensor, made, shape);
+  return values_[name] = made;
+}
+
+Rows ImportContext::rows(const onnx::Node& node, std::size_t input) {
+  if (has_rows(node, input)) {
+    const Rows& known = rows_.at(node.inputs[input]).rows;
+    if (graph_.dtype(known.value) == DType::i32)
+      decline("token ids '{}' are read otherwise than by a look-up", node.inputs[input]);
+    return known;
+  }
+  const ValueId src = tensor(node, input);
+  const Shape shape = graph_.shape(src);
+  if (shape.rank() < 2) decline("input is {}: rows are wanted", shape.to_string());
+  if (shape.rank() == 2) return {.value = src, .outer = shape[0]};
+  const std::int64_t width = shape[shape.rank() - 1], count = shape.elements() / width;
+  const Rows made{.value = ops::reshape(graph_, name(node) + "/rows", src, {count, width}),
+                  .outer = shape[0],
+                  .inner = count / shape[0],
+                  .all_equal = equal_rows_.contains(node.inputs[input])};
+  rows_[node.inputs[input]] = {made, shape, name(node) + "/tensor"};
+  return made;
+}
+
+ValueId ImportContext::keep_rows(const onnx::Node& node, const Rows& rows, const Shape& shape,
+                                 std::size_t output) {
+  const std::string& name = node.outputs.at(output);
+  if (!rows.swapped && shape == graph_.shape(rows.value))
+    values_[name] = rows.value;
+  else
+    rows_[name] = {rows, shape, ImportContext::name(node)};
+  return rows.value;
+}
+
+void ImportContext::set_made(const onnx::Node& node, ValueId made) {
+  if (!node.outputs.empty() && !rows_.contains(node.outputs[0])) values_[node.outputs[0]] = made;
+}
+
+ValueId ImportContext::output(const std::string& name) {
+  const auto found = rows_.find(name);
+  if (tokens_ == graph::kNone) return tensor_of(name);
+  return found != rows_.end() && found->second.rows.swapped ? found->second.rows.value : rows_by_steps(name);
+}
+
+// Rows that lie sequence by sequence are put step by step, as labels are.
+ValueId ImportContext::rows_by_steps(const std::string& name) {
+  const ValueId made = tensor_of(name);
+  const std::int64_t steps = graph_.shape(tokens_)[0] - 1, sequences = graph_.shape(tokens_)[1];
+  if (made == graph::kNone || graph_.shape(made).elements() % (steps * sequences) != 0) return made;
+  const std::int64_t width = graph_.shape(made).elements() / (steps * sequences);
+  if (graph_.shape(made)[graph_.shape(made).rank() - 1] != width) return made;
+  const ValueId whole = ops::reshape(graph_, name + "/sequences", made, {sequences, steps, width});
+  return ops::reshape(graph_, name + "/rows", ops::permute(graph_, name + "/steps", whole, {1, 0, 2}),
+                      {steps * sequences, width});
 }
 
 bool ImportContext::is_state(const onnx::Node& node, std::size_t input) const {
@@ -93,6 +189,7 @@ bool ImportContext::is_state(const onnx::Node& node, std::size_t input) const {
 Shape ImportContext::shape(const onnx::Node& node, std::size_t input) {
   if (!has(node, input)) decline("input {} is missing", input);
   const std::string& name = node.inputs[input];
+  if (const auto found = rows_.find(name); found != rows_.end()) return found->second.shape;
   const onnx::Tensor* content = constant(name);
   const std::optional<graph::TensorType> type =
       type_of(content != nullptr            ? TensorSpec{true, content->dims, content->dtype}
@@ -107,21 +204,41 @@ ValueId ImportContext::state(const onnx::Node& node, std::size_t input, const Sh
                              graph::Role role) {
   if (!is_state(node, input)) decline("input {} is no weight", input);
   want_elements(shape);
-  return add_state(node.inputs[input], shape, role, shape.elements());
+  return add_state(node.inputs[input], {shape, role, shape.elements()});
 }
 
-ValueId ImportContext::half_state(const onnx::Node& node, std::size_t input, const Shape& shape) {
+ValueId ImportContext::arranged_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                      const Arrangement& arrangement) {
   if (!is_state(node, input)) decline("input {} is no weight", input);
   want_elements(shape);
-  return add_state(node.inputs[input], shape, graph::Role::parameter, 2 * shape.elements());
+  return add_state(node.inputs[input], {shape, graph::Role::parameter, shape.elements(), arrangement});
 }
 
-ValueId ImportContext::add_state(const std::string& name, const Shape& shape, graph::Role role,
-                                 std::int64_t elements) {
+ValueId ImportContext::half_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                  const Arrangement& arrangement) {
+  if (!is_state(node, input)) decline("input {} is no weight", input);
+  want_elements(shape);
+  return add_state(node.inputs[input], {shape, graph::Role::parameter, 2 * shape.elements(), arrangement});
+}
+
+graph::Initializer ImportContext::first_content(const std::string& name, const StateForm& form) const {
+  const onnx::Tensor* content = constant(name);
+  if (content != nullptr && options_.weights != nullptr)
+    return options_.weights->initializer(*content, form.arrangement);
+  if (form.role == graph::Role::statistic) return graph::Initializer::constant(1);
+  if (form.shape.rank() < 2) return graph::Initializer::constant(0);
+  // Scaled by the numbers that each result is the sum of, as He et al. start weights.
+  const double fan_in = static_cast<double>(std::max<std::int64_t>(1, form.shape.elements_from(1)));
+  return graph::Initializer::truncated_normal(std::sqrt(2 / fan_in));
+}
+
+ValueId ImportContext::add_state(const std::string& name, const StateForm& form) {
   if (const ValueId known = value(name); known != graph::kNone) {
-    if (!(graph_.shape(known) == shape))
+    if (!(graph_.shape(known) == form.shape))
       decline("weight '{}' is used as {} and as {}", name, graph_.shape(known).to_string(),
-              shape.to_string());
+              form.shape.to_string());
+    if (arrangements_[name] != form.arrangement.name)
+      decline("weight '{}' is used in two orders of its numbers", name);
     return known;
   }
   const onnx::Tensor* content = constant(name);
@@ -130,18 +247,16 @@ ValueId ImportContext::add_state(const std::string& name, const Shape& shape, gr
   const std::optional<graph::TensorType> type = type_of(spec);
   if (!type || (type->dtype != DType::f32 && type->dtype != DType::f64 && type->dtype != DType::bf16))
     decline("weight '{}' is {}", name, spec.to_string());
-  if (type->shape.elements() != elements)
-    decline("weight '{}' is {}, wants {}", name, spec.to_string(), shape.to_string());
+  if (type->shape.elements() != form.elements)
+    decline("weight '{}' is {}, wants {}", name, spec.to_string(), form.shape.to_string());
+  arrangements_[name] = form.arrangement.name;
   const std::string& said = content != nullptr ? content->doc : roles_.at(name);
-  if (role == graph::Role::statistic || said == graph::name(graph::Role::statistic))
-    return values_[name] = graph_.add_state(name, {shape, type->dtype}, graph::Role::statistic,
-                                            graph::Initializer::constant(1));
-  // Scaled by the numbers that each result is the sum of, as He et al. start weights.
-  const double fan_in =
-      static_cast<double>(std::max<std::int64_t>(1, shape.rank() < 2 ? 1 : shape.elements_from(1)));
-  const auto initializer = shape.rank() < 2 ? graph::Initializer::constant(0)
-                                            : graph::Initializer::truncated_normal(std::sqrt(2 / fan_in));
-  return values_[name] = graph_.add_parameter(name, {shape, type->dtype}, initializer);
+  const bool is_statistic =
+      form.role == graph::Role::statistic || said == graph::name(graph::Role::statistic);
+  StateForm used = form;
+  used.role = is_statistic ? graph::Role::statistic : graph::Role::parameter;
+  return values_[name] =
+             graph_.add_state(name, {form.shape, type->dtype}, used.role, first_content(name, used));
 }
 
 std::vector<std::int64_t> ImportContext::integers(const onnx::Node& node, std::size_t input) {
@@ -171,7 +286,7 @@ const onnx::Node* ImportContext::sole_reader(const std::string& value) const {
 
 void ImportContext::fold(const onnx::Node& node, ValueId value) {
   folded_.insert(&node);
-  if (!node.outputs.empty()) set_value(node.outputs[0], value);
+  set_made(node, value);
 }
 
 void ImportContext::want_elements(const Shape& shape) {

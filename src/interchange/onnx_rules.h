@@ -6,20 +6,43 @@
 #include "base/error.h"
 #include "graph/graph.h"
 #include "graph/op_def.h"
+#include "interchange/onnx_content.h"
 #include "interchange/onnx_export.h"
+#include "interchange/onnx_known.h"
 #include "interchange/onnx_model.h"
 
 // Rules turn ops of ours into nodes of ONNX, and the other way. A rule declines by an Error of kind
 // unsupported or shape, which says why.
 namespace trainyard::interchange {
 
+// Rows are a matrix of ours that stands for a value of the file (..., E) of more dimensions. The file's rows
+// are outer x inner; where they are swapped, ours are inner x outer. So tokens are read step by step where
+// the file has a batch of sequences, and nothing is moved.
+struct Rows {
+  graph::ValueId value = graph::kNone;
+  std::int64_t outer = 1, inner = 1;
+  bool swapped = false;
+  bool all_equal = false;  // so that any order is the right one
+
+  bool same_order(const Rows& other) const {
+    return all_equal || other.all_equal || swapped == other.swapped;
+  }
+};
+
 // A rule of import works on this context.
 class ImportContext {
  public:
-  ImportContext(const onnx::Model& model, graph::Graph& graph, std::int64_t batch, bool training);
+  struct Options {
+    std::int64_t batch = 1;
+    bool training = true;
+    FileWeights* weights = nullptr;  // none: parameters start from random numbers
+    std::string tokens = {};         // the input of token ids (N, T) that becomes ours; empty: none
+  };
+  ImportContext(const onnx::Model& model, const KnownValues& known, graph::Graph& graph, Options options);
 
   graph::Graph& graph() { return graph_; }
-  bool training() const { return training_; }
+  const KnownValues& known() const { return known_; }
+  bool training() const { return options_.training; }
 
   static std::string name(const onnx::Node& node);
   static bool has(const onnx::Node& node, std::size_t input) {
@@ -27,12 +50,37 @@ class ImportContext {
   }
   // Returns the input as a value of our graph; an initializer becomes a parameter.
   graph::ValueId tensor(const onnx::Node& node, std::size_t input);
+  // Returns rows whatever they are, token ids among them. REQUIRES: has_rows().
+  const Rows& rows_as_kept(const onnx::Node& node, std::size_t input) const {
+    return rows_.at(node.inputs[input]).rows;
+  }
+  // Returns the input as rows; a value of more dimensions is made a matrix.
+  Rows rows(const onnx::Node& node, std::size_t input);
+  bool has_rows(const onnx::Node& node, std::size_t input) const {
+    return has(node, input) && rows_.contains(node.inputs[input]);
+  }
+  // Keeps rows as the output `output` of the node, of this shape in the file, and returns their value.
+  graph::ValueId keep_rows(const onnx::Node& node, const Rows& rows, const Shape& shape,
+                           std::size_t output = 0);
+  // Says that all rows of what the node makes are equal.
+  void note_equal_rows(const onnx::Node& node) { equal_rows_.insert(node.outputs.at(0)); }
+  // Keeps what a rule made of the node.
+  void set_made(const onnx::Node& node, graph::ValueId made);
+  // Returns an output of the graph in the file's shape, but logits of sequences as rows step by step; kNone
+  // where it is not ours.
+  graph::ValueId output(const std::string& value);
+  // Returns the input of token ids; kNone where there is none.
+  graph::ValueId tokens() const { return tokens_; }
   // Returns the input, which the file must hold or leave to its caller, as a parameter or statistic of this
   // shape.
   graph::ValueId state(const onnx::Node& node, std::size_t input, const Shape& shape,
                        graph::Role role = graph::Role::parameter);
-  // Does the same as state() for a tensor that holds twice as many numbers.
-  graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape);
+  // Does the same for a parameter whose numbers lie otherwise in the file.
+  graph::ValueId arranged_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                                const Arrangement& arrangement);
+  // Does the same for a tensor that holds twice as many numbers.
+  graph::ValueId half_state(const onnx::Node& node, std::size_t input, const Shape& shape,
+                            const Arrangement& arrangement);
   // Returns the shape of an initializer, or of any other input.
   Shape shape(const onnx::Node& node, std::size_t input);
   bool is_state(const onnx::Node& node, std::size_t input) const;
@@ -68,16 +116,36 @@ class ImportContext {
 
  private:
   graph::ValueId add_input(const std::string& value);
-  graph::ValueId add_state(const std::string& value, const Shape& shape, graph::Role role,
-                           std::int64_t elements);
+  void add_tokens(const std::string& value);
+  graph::ValueId tensor_of(const std::string& value);
+  graph::ValueId rows_by_steps(const std::string& value);
+  struct StateForm {
+    Shape shape;
+    graph::Role role = graph::Role::parameter;
+    std::int64_t elements = 0;  // in the file
+    Arrangement arrangement{};
+  };
+  graph::ValueId add_state(const std::string& value, const StateForm& form);
+  graph::Initializer first_content(const std::string& name, const StateForm& form) const;
 
+  struct ShapedRows {
+    Rows rows;
+    Shape shape;       // in the file
+    std::string name;  // of the op that would give them this shape
+  };
+
+  const KnownValues& known_;
   graph::Graph& graph_;
-  bool training_;
+  const Options options_;
+  graph::ValueId tokens_ = graph::kNone;
+  std::unordered_map<std::string, ShapedRows> rows_;
+  std::unordered_set<std::string> equal_rows_;
   std::unordered_map<std::string, graph::ValueId> values_;
   std::unordered_map<std::string, const onnx::Tensor*> constants_;
   std::unordered_map<std::string, TensorSpec> inputs_, declared_;
   std::unordered_map<std::string, std::string> roles_;  // of inputs, where our own export said it
   std::unordered_map<std::string, std::vector<const onnx::Node*>> readers_;
+  std::unordered_map<std::string, std::string> arrangements_;  // of weights, by their names
   std::unordered_set<std::string> outputs_;
   std::unordered_set<const onnx::Node*> folded_;
 };
@@ -108,6 +176,11 @@ class ExportContext {
   // Returns a small constant of its own for this node.
   std::string constant(const graph::Node& node, const char* what, const std::vector<std::int64_t>& values);
   std::string constant(const graph::Node& node, const char* what, double value);
+  // Returns a constant that all nodes who ask by this name share.
+  std::string shared_constant(const std::string& name, std::vector<std::int64_t> dims,
+                              const std::vector<float>& values);
+  // Returns the name of the input whose first dimension is the batch, or "".
+  std::string batch_input(std::int64_t batch);
   // A node that makes the first output of ours.
   void add(const graph::Node& node, const char* type, std::vector<std::string> inputs,
            std::vector<onnx::Attribute> attributes = {});
@@ -120,11 +193,28 @@ class ExportContext {
   onnx::Model& model_;
   const WeightSource& weights_;
   std::unordered_map<graph::ValueId, std::vector<std::int64_t>> written_;
+  std::unordered_set<std::string> shared_;
 };
 
 onnx::Attribute attribute(const char* name, std::int64_t value);
 onnx::Attribute attribute(const char* name, double value);
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values);
+onnx::Attribute attribute(const char* name, onnx::Tensor value);
+// Returns a tensor that is written into the file.
+template <typename T>
+onnx::Tensor small_tensor(std::string name, const char* dtype, std::vector<std::int64_t> dims,
+                          const std::vector<T>& values) {
+  onnx::Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.dtype = dtype;
+  tensor.dims = std::move(dims);
+  tensor.content = [values] {
+    std::vector<std::byte> bytes(values.size() * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  return tensor;
+}
 
 using ExportRule = void (*)(ExportContext&, const graph::Node&);
 struct ExportRow {
@@ -132,8 +222,7 @@ struct ExportRow {
   ExportRule rule;
 };
 
-// Each family has one pair. onnx_elementwise.cpp also holds the matrix family; the others lie in files of
-// their names.
+// Each family has one pair, in a file of its name; onnx_elementwise.cpp also holds the matrix family.
 std::vector<ImportRow> image_import_rows();
 std::vector<ExportRow> image_export_rows();
 std::vector<ImportRow> matrix_import_rows();
@@ -144,5 +233,9 @@ std::vector<ImportRow> elementwise_import_rows();
 std::vector<ExportRow> elementwise_export_rows();
 std::vector<ImportRow> shape_import_rows();
 std::vector<ExportRow> shape_export_rows();
+std::vector<ImportRow> attention_import_rows();
+std::vector<ExportRow> attention_export_rows();
+std::vector<ImportRow> norm_import_rows();
+std::vector<ExportRow> norm_export_rows();
 
 }  // namespace trainyard::interchange

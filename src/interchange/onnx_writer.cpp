@@ -29,6 +29,13 @@ std::string tensor_head(const Tensor& tensor) {
   return out;
 }
 
+std::string tensor_bytes(const Tensor& tensor) {
+  const std::vector<std::byte> content = tensor.content();
+  std::string out = tensor_head(tensor);
+  put_bytes(out, field::tensor::raw_data, {reinterpret_cast<const char*>(content.data()), content.size()});
+  return out;
+}
+
 std::string attribute_bytes(const Attribute& attribute) {
   namespace id = field::attribute;
   std::string out;
@@ -55,6 +62,9 @@ std::string attribute_bytes(const Attribute& attribute) {
       put_integer(out, id::type, id::is_floats);
       break;
     case Attribute::Kind::tensor:
+      put_bytes(out, id::t, tensor_bytes(attribute.tensor.at(0)));
+      put_integer(out, id::type, id::is_tensor);
+      break;
     case Attribute::Kind::other:
       fail(ErrorKind::internal, "ONNX: attribute '{}' is of a kind that is not written", attribute.name);
   }

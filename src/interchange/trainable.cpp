@@ -10,16 +10,19 @@
 namespace trainyard::interchange {
 namespace {
 
-constexpr const char *kInput = "images", *kOutput = "logits";
+constexpr const char *kImages = "images", *kTokens = "tokens", *kOutput = "logits";
+// Names that a training step gives to values of its own.
+constexpr const char* kTaken[] = {"labels", "lengths", "ids", "next_ids", "tokens"};
 
 // Holds the parsed file. The model's tensors point into the mapped file.
 struct OpenModel {
   MappedFile file;
   std::string who;
   onnx::Model model;
+  mutable FileWeights weights;
 
   explicit OpenModel(const std::filesystem::path& path)
-      : file(path), who(fmt::format("'{}'", path.string())) {
+      : file(path), who(fmt::format("'{}'", path.string())), weights(who) {
     if (file.bytes() > kMaxFileBytes)
       fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), kMaxFileBytes);
     model = onnx::read_model(
@@ -40,7 +43,7 @@ bool is_sample_input(const onnx::Model& model, const onnx::ValueInfo& input) {
 
 void rename_value(onnx::Model& model, const std::string& from, const std::string& to) {
   const auto rename = [&](std::string& name) {
-    if (name == from)
+    if (name == from && !name.empty())
       name = to;
     else if (name == to)
       name = to + "_of_file";
@@ -54,22 +57,37 @@ void rename_value(onnx::Model& model, const std::string& from, const std::string
     for (onnx::ValueInfo& value : *values) rename(value.name);
 }
 
+void want_steps(const OpenModel& open, const TensorSpec& spec) {
+  const std::size_t steps = open.model.producer == kProducer ? 0 : 1;
+  if (spec.dims.size() != 2 || spec.dims[steps] == kUnknown)
+    fail(ErrorKind::unsupported,
+         "{}: its input is {}, and token ids are (N, steps) with a number of steps that the file says",
+         open.who, spec.to_string());
+}
+
 // Gives input and output the names that steps know them by, and leaves the batch size open.
 void prepare(OpenModel& open) {
   onnx::Model& model = open.model;
-  std::vector<std::string> inputs;
-  for (onnx::ValueInfo& input : model.inputs) {
-    if (!is_sample_input(model, input)) continue;
-    inputs.push_back(input.name);
-    if (!input.spec.dims.empty()) input.spec.dims[0] = kUnknown;
-  }
+  std::vector<onnx::ValueInfo*> inputs;
+  for (onnx::ValueInfo& input : model.inputs)
+    if (is_sample_input(model, input)) inputs.push_back(&input);
   if (inputs.size() != 1)
-    fail(ErrorKind::unsupported, "{}: has {} inputs, and a network that is trained has one, of images",
-         open.who, inputs.size());
+    fail(ErrorKind::unsupported,
+         "{}: has {} inputs, and a network that is trained has one, of images or of token ids", open.who,
+         inputs.size());
+  TensorSpec& spec = inputs.front()->spec;
+  const bool is_tokens = spec.dtype.starts_with('i');
+  if (is_tokens) want_steps(open, spec);
+  // Our own files read sequences step by step, so that their second dimension is the batch.
+  const std::size_t batch = is_tokens && model.producer == kProducer ? 1 : 0;
+  if (batch < spec.dims.size()) spec.dims[batch] = kUnknown;
   if (model.outputs.size() != 1)
     fail(ErrorKind::unsupported, "{}: has {} outputs, and a network that is trained has one, of logits",
          open.who, model.outputs.size());
-  rename_value(model, inputs.front(), kInput);
+  const std::string input = inputs.front()->name;
+  for (const char* taken : kTaken)
+    if (input != taken) rename_value(model, "", taken);
+  rename_value(model, input, is_tokens ? kTokens : kImages);
   const std::string output = model.outputs.front().name;
   for (onnx::Node& node : model.nodes) {
     const bool last = std::find(node.outputs.begin(), node.outputs.end(), output) != node.outputs.end();
@@ -80,42 +98,95 @@ void prepare(OpenModel& open) {
   }
 }
 
-graph::Graph build_graph(const OpenModel& open, std::int64_t batch, bool training) {
-  OnnxNetwork network = import_onnx(open.model, {.batch = batch, .training = training}, open.who);
+OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool training) {
+  OnnxNetwork network =
+      import_onnx(open.model, {.batch = batch, .training = training, .weights = &open.weights}, open.who);
   if (!network.obstacles.empty()) {
     const Obstacle& first = network.obstacles.front();
     fail(ErrorKind::unsupported, "{}: node '{}' ({}) cannot be trained: {}", open.who, first.first_node,
          first.type, first.reason);
   }
+  if (network.tokens == graph::kNone) network.tokens = network.graph.find(kTokens);
   if (const TrainingForm form = training_form(network); training && !form.obstacle.empty())
     fail(ErrorKind::unsupported, "{}: cannot be trained: {}", open.who, form.obstacle);
-  graph::Graph& graph = network.graph;
-  const graph::ValueId logits = graph.outputs().front();
-  if (graph.shape(logits)[0] != batch)
-    fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who, graph.shape(logits)[0],
-         Setting{"batch"}, batch);
-  return std::move(graph);
+  const graph::Graph& graph = network.graph;
+  const bool is_tokens = network.tokens != graph::kNone;
+  const graph::ValueId first = is_tokens ? network.tokens : graph.find(kImages);
+  const std::int64_t fixed = first == graph::kNone ? batch : graph.shape(first)[is_tokens ? 1 : 0],
+                     rows = graph.shape(graph.outputs().front())[0],
+                     wanted = is_tokens ? batch * (graph.shape(first)[0] - 1) : batch;
+  if (fixed != batch || rows != wanted)
+    fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who,
+         fixed != batch ? fixed : rows * batch / wanted, Setting{"batch"}, batch);
+  return network;
+}
+
+// Says whence the first weights are.
+std::string note_on_weights(const OnnxNetwork& network) {
+  const std::int64_t held = network.numbers_in_file, missing = network.numbers_left_out;
+  if (missing == 0) return fmt::format("starts from the {} weights in the file", held);
+  if (held == 0) return "the file has no weights: they start from random numbers";
+  return fmt::format("starts from the {} weights in the file, {} others from random numbers", held, missing);
+}
+
+// Length and vocabulary are those of the file: parameters with one value each.
+networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vocabulary) {
+  using networks::generator::Parameters;
+  const auto fixed = [](const char* name, const char* about, std::int64_t value) {
+    return networks::generator::Parameter{name, about, std::to_string(value), value, value};
+  };
+  networks::generator::Generator generator{};
+  generator.parameters = {fixed("length", "steps of a sequence", length),
+                          fixed("vocabulary", "different tokens", vocabulary)};
+  generator.input = [](const Parameters& parameters) { return Shape{parameters.number("length")}; };
+  generator.sequence = [](const Parameters& parameters) {
+    return networks::generator::SequenceSizes{parameters.number("length"), parameters.number("vocabulary")};
+  };
+  return generator;
+}
+
+// An image is (C, H, W) or some numbers; of sequences the input is their length.
+void describe_input(const OpenModel& open, const OnnxNetwork& network, networks::NetworkFile& found) {
+  const graph::Graph& graph = network.graph;
+  if (network.tokens != graph::kNone) {
+    const std::int64_t length = graph.shape(network.tokens)[0] - 1;
+    found.info.input = {length};
+    found.info.preprocess = "";
+    found.generator = sequences_of(length, found.info.classes);
+    found.info.generator = &found.generator;
+    return;
+  }
+  const graph::ValueId images = graph.find(kImages);
+  const int rank = images == graph::kNone ? 0 : graph.shape(images).rank();
+  if ((rank != 4 && rank != 2) || graph.dtype(images) != DType::f32)
+    fail(ErrorKind::unsupported, "{}: its input is {}, and images are f32 (N, C, H, W) or (N, numbers)",
+         open.who, images == graph::kNone ? "not read" : graph.value(images).type.to_string());
+  for (int axis = 1; axis < rank; ++axis) found.info.input.append(graph.shape(images)[axis]);
 }
 
 }  // namespace
 
-TrainableNetwork read_trainable(const std::filesystem::path& file) {
+std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
   if (format_of(file) != Format::onnx)
     fail(ErrorKind::usage, "'{}': the name of an ONNX file ends with .onnx", file.string());
   const auto open = std::make_shared<OpenModel>(file);
   prepare(*open);
-  const graph::Graph graph = build_graph(*open, 1, true);
-  const graph::ValueId images = graph.find(kInput), logits = graph.outputs().front();
-  const Shape& shape = graph.shape(images);
-  if (images == graph::kNone || graph.dtype(images) != DType::f32 || (shape.rank() != 4 && shape.rank() != 2))
-    fail(ErrorKind::unsupported, "{}: its input is {}, and images are f32 (N, C, H, W) or (N, numbers)",
-         open->who, images == graph::kNone ? "not read" : graph.value(images).type.to_string());
-  TrainableNetwork network{
-      .name = file.stem().string(),
-      .classes = static_cast<int>(graph.shape(logits)[1]),
-      .build = [open](std::int64_t batch, bool training) { return build_graph(*open, batch, training); }};
-  for (int axis = 1; axis < shape.rank(); ++axis) network.input.append(shape[axis]);
-  return network;
+  const OnnxNetwork network = build_network(*open, 1, true);
+  auto found = std::make_shared<networks::NetworkFile>();
+  found->info = {.name = file.string(),
+                 .family = "onnx",
+                 .description = file.filename().string(),
+                 .input = {},
+                 .classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]),
+                 .preprocess = "unit"};
+  describe_input(*open, network, *found);
+  found->note = note_on_weights(network);
+  found->build = [open](std::int64_t batch, bool training) {
+    return build_network(*open, batch, training).graph;
+  };
+  return found;
 }
+
+void know_onnx_networks() { networks::read_network_files(".onnx", read_trainable); }
 
 }  // namespace trainyard::interchange

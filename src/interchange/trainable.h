@@ -1,22 +1,15 @@
 #pragma once
 
-#include "graph/graph.h"
+#include "networks/zoo/network_files.h"
 
 namespace trainyard::interchange {
 
-// A TrainableNetwork is a network from an ONNX file that ModelOptions::imported takes: one input of images,
-// one output of logits.
-struct TrainableNetwork {
-  std::string name;
-  Shape input;  // of one sample
-  int classes = 0;
-  // The graph up to the logits, for a batch size, in training or inference: its input is called "images", its
-  // only output "logits:0". Parameters start from random numbers. It keeps the file open.
-  std::function<graph::Graph(std::int64_t batch, bool training)> build;
-};
+// Returns the network of an ONNX file: one input of images and logits (N, classes), or token ids (N, steps)
+// and logits (N, steps, vocabulary). It keeps the file open. Error (config) when the file is no ONNX model,
+// (unsupported) when the network cannot be trained, with the reason.
+std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file);
 
-// Error (config) when the file is no ONNX model, (unsupported) when the network cannot be trained, with the
-// reason.
-TrainableNetwork read_trainable(const std::filesystem::path& file);
+// Makes names like "mine.onnx" those of networks.
+void know_onnx_networks();
 
 }  // namespace trainyard::interchange

@@ -5,6 +5,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "data/recipe/recipe.h"
+#include "networks/zoo/network_files.h"
 #include "ps/mode/mode.h"
 #include "train/loop/feed.h"
 #include "train/session/deployment.h"
@@ -173,7 +174,10 @@ std::size_t plan_limit_of(const RunOptions& options) {
 }  // namespace
 
 train::SessionOptions to_session(const RunOptions& options) {
-  networks::find_network(options.network, options.parameters);
+  const networks::NetworkInfo network = networks::find_network(options.network, options.parameters);
+  if (networks::network_file(options.network) && options.classes != 0 && options.classes != network.classes)
+    fail(ErrorKind::usage, "{} {}: network '{}' has {}", Setting{"classes"}, options.classes, network.name,
+         network.classes);
   want_choice("bench", "mode", options.mode);
   want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "meter/provenance.h"
+#include "networks/zoo/network_files.h"
 #include "trace/chrome_format.h"
 
 namespace trainyard::run {
@@ -68,7 +69,7 @@ void check(const TrainCommand& options) {
 }
 
 void settle_vocabulary(TrainCommand& options) {
-  if (options.run.parameters.contains("vocabulary") ||
+  if (options.run.parameters.contains("vocabulary") || networks::network_file(options.run.network) ||
       !networks::find_network(options.run.network).reads_sequences())
     return;
   try {

@@ -1,6 +1,7 @@
 #include "run/training.h"
 
 #include "base/json.h"
+#include "networks/zoo/network_files.h"
 #include "run/bench.h"
 #include "train/loop/ps_training.h"
 
@@ -51,7 +52,8 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  if (setup.session.model.classes == 0) setup.session.model.classes = input.classes;
+  if (setup.session.model.classes == 0 && !networks::network_file(network.name))
+    setup.session.model.classes = input.classes;
   setup.loop = options.train;
   setup.loop.steps = steps_of(options, dataset, setup.deployment);
   setup.loop.preprocess = input.preprocess;
@@ -65,6 +67,9 @@ void tell_note(const TrainingSetup& setup) {
   const data::Dataset& dataset = setup.input.dataset;
   if (setup.loop.progress != nullptr && !dataset.note.empty())
     setup.loop.progress->note(fmt::format("{}: {}", dataset.name, dataset.note));
+  const std::string& network = setup.session.model.network;
+  if (const auto file = networks::network_file(network); setup.loop.progress != nullptr && file)
+    setup.loop.progress->note(fmt::format("{}: {}", network, file->note));
 }
 
 namespace {

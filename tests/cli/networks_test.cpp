@@ -63,6 +63,49 @@ TEST_F(NetworksTest, WeightsOfACheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(work() / "x.onnx"));
 }
 
+TEST_F(NetworksTest, AFileOfANetworkIsTrainedFromItsWeights) {
+  const auto first_loss = [&](const std::string& network) {
+    return json_of("train --network " + network +
+                   " --data synthetic --batch 16 --preprocess unit --optimizer sgd --steps 1 --no-eval")
+        ["first_loss"]
+            .get<double>();
+  };
+  ASSERT_EQ(run("networks export lenet --to trained.onnx --weights initial").exit_code, 0);
+  const double own = first_loss("lenet");
+  EXPECT_NEAR(first_loss("trained.onnx"), own, 1e-5 * own);
+  ASSERT_EQ(run("networks export lenet --to empty.onnx").exit_code, 0);
+  const CommandResult empty =
+      run("train --network empty.onnx --data synthetic --batch 2 --steps 1 --no-eval");
+  EXPECT_EQ(empty.exit_code, 0) << empty.err;
+  EXPECT_NE(empty.err.find("has no weights"), std::string::npos) << empty.err;
+  EXPECT_GT(std::abs(first_loss("empty.onnx") - own), 1e-3);
+  EXPECT_EQ(json_of("bench --network trained.onnx --batch 4 --steps 2 --warmup 1")["parameters"],
+            json_of("networks lenet")["parameters"]);
+  expect_failure("train --network missing.onnx --steps 1", 1, "missing.onnx");
+  expect_failure("train --network trained.onnx --classes 7 --steps 1", 1,
+                 "--classes 7: network 'trained.onnx' has 10");
+}
+
+TEST_F(NetworksTest, AFileOfALanguageModelSaysWhatWasRecognisedAndLearnsALanguage) {
+  std::filesystem::copy_file("tests/golden/kept/onnx/gpt.onnx", work() / "gpt.onnx");
+  const SortedJson imported = json_of("networks import gpt.onnx");
+  EXPECT_EQ(imported["recognised"]["attention"], 2);
+  EXPECT_EQ(imported["recognised"]["layer norm"], 5);
+  EXPECT_EQ(imported["foreign_ops"], 0);
+  EXPECT_EQ(imported["weights_left_out"], 0);
+  const CommandResult text = run("networks import gpt.onnx");
+  EXPECT_NE(text.out.find("2 attention"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("possible"), std::string::npos) << text.out;
+  const SortedJson trained =
+      json_of("train --network gpt.onnx --data language:1 --batch 16 --optimizer adam --lr 0.01 --steps 60");
+  EXPECT_LT(trained["final_loss"].get<double>(), trained["first_loss"].get<double>() - 0.3);
+  EXPECT_GT(trained["tokens_per_second"].get<double>(), 0);
+  EXPECT_GT(json_of("bench --network gpt.onnx --batch 4 --steps 2 --warmup 1")["tokens_per_second"], 0);
+  expect_failure("train --network gpt.onnx --vocabulary 50 --data language:1 --steps 1", 1,
+                 "--vocabulary 50");
+  expect_failure("train --network gpt.onnx --data synthetic --classes 4 --steps 1", 1, "--classes 4");
+}
+
 TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
   write("swish.onnx", interchange::onnx_file_of(interchange::small_onnx_model("HardSwish")));
   const CommandResult text = run("networks import swish.onnx");

@@ -47,6 +47,20 @@ std::string recurrent_seed() {
                             {x, parameter("w", {16, 3}), parameter("u", {16, 4}), parameter("b", {16})}, {}));
 }
 
+std::string transformer_seed() {
+  const networks::Model model = networks::build_model({.network = "transformer",
+                                                       .batch = 2,
+                                                       .parameters = {{"layers", "1"},
+                                                                      {"width", "8"},
+                                                                      {"heads", "2"},
+                                                                      {"length", "4"},
+                                                                      {"vocabulary", "7"},
+                                                                      {"norm", "rms"},
+                                                                      {"activation", "swiglu"},
+                                                                      {"positions", "rotary"}}});
+  return file_of(model.graph, model.logits);
+}
+
 void read_onnx(std::string_view bytes) {
   const interchange::OnnxNetwork network =
       interchange::import_onnx(interchange::onnx::read_model(bytes, "fuzz"), {.batch = 3}, "fuzz");
@@ -58,7 +72,7 @@ void read_onnx(std::string_view bytes) {
 }  // namespace
 
 std::vector<std::string> onnx_seeds() {
-  return {convolution_seed(), recurrent_seed(),
+  return {convolution_seed(), recurrent_seed(), transformer_seed(),
           interchange::onnx_file_of(interchange::small_onnx_model("Relu")),
           interchange::onnx_file_of(interchange::small_onnx_model("HardSwish"))};
 }

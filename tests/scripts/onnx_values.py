@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Evaluates FOLDER/graph.onnx in numpy, as ONNX specifies its operators, and compares with what we computed.
 
-usage: onnx_values.py FOLDER. FOLDER/input and FOLDER/output are f32 tensors. Exit status 77 where Python's onnx is absent.
+usage: onnx_values.py FOLDER. FOLDER/input is of the type of the graph's input, FOLDER/output an f32 tensor. Exit status 77 where Python's onnx is absent.
 """
 
+import math
 import os
 import sys
 
@@ -75,11 +76,22 @@ def pad(attributes, x, pads):
     return np.pad(x, list(zip(*np.split(pads.astype(int), 2))))
 
 
-def cut(attributes, x, starts, ends, axes):
+def cut(attributes, x, starts, ends, axes=None):
     box = [slice(None)] * x.ndim
+    axes = np.arange(len(starts)) if axes is None else axes
     for start, end, axis in zip(starts.astype(int), ends.astype(int), axes.astype(int)):
         box[axis] = slice(start, end)
     return x[tuple(box)]
+
+
+def layer_norm(attributes, x, scale, bias):
+    assert attributes["axis"] == -1
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + attributes["epsilon"]) * scale + bias
+
+
+def full(attributes, shape):
+    return np.full(shape.astype(int), numpy_helper.to_array(attributes["value"])[0], np.float64)
 
 
 def sequence(step):
@@ -121,8 +133,24 @@ OPERATORS = {
     "Pad": pad,
     "Slice": cut,
     "Mul": lambda attributes, a, b: a * b,
+    "Add": lambda attributes, a, b: a + b,
+    "Div": lambda attributes, a, b: a / b,
+    "Neg": lambda attributes, x: -x,
+    "Sqrt": lambda attributes, x: np.sqrt(x),
+    "Erf": lambda attributes, x: np.vectorize(math.erf)(x),
+    "Tanh": lambda attributes, x: np.tanh(x),
+    "Relu": lambda attributes, x: np.maximum(x, 0),
+    "Sigmoid": lambda attributes, x: logistic(x),
+    "ReduceMean": lambda attributes, x: x.mean(tuple(attributes["axes"]), keepdims=bool(attributes["keepdims"])),
+    "LayerNormalization": layer_norm,
+    "MatMul": lambda attributes, a, b: a @ b,
+    "Transpose": lambda attributes, x: x.transpose(attributes["perm"]),
+    "Unsqueeze": lambda attributes, x, axes: np.expand_dims(x, tuple(axes.astype(int))),
+    "Gather": lambda attributes, x, indices: x.take(indices.astype(int), axis=attributes["axis"]),
+    "Shape": lambda attributes, x: np.array(x.shape),
+    "ConstantOfShape": full,
     "Flatten": lambda attributes, x: x.reshape(int(np.prod(x.shape[: attributes["axis"]])), -1),
-    "Gemm": lambda attributes, a, b, c: a @ (b.T if attributes.get("transB") else b) + c,
+    "Gemm": lambda attributes, a, b, c=0: a @ (b.T if attributes.get("transB") else b) + c,
     "Softmax": softmax,
     "Reshape": lambda attributes, x, shape: x.reshape(shape.astype(int)),
     "Squeeze": lambda attributes, x, axes: x.squeeze(tuple(axes.astype(int))),
@@ -139,13 +167,14 @@ def main():
     values = {tensor.name: numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer}
     given = model.graph.input[0]
     shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
-    values[given.name] = np.fromfile(os.path.join(folder, "input"), np.float32).reshape(shape).astype(np.float64)
+    kind = np.int32 if given.type.tensor_type.elem_type == onnx.TensorProto.INT32 else np.float32
+    values[given.name] = np.fromfile(os.path.join(folder, "input"), kind).reshape(shape).astype(np.float64)
     for node in model.graph.node:
         attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
         values[node.output[0]] = OPERATORS[node.op_type](attributes, *[values[name] for name in node.input])
     computed = values[model.graph.output[0].name]
     ours = np.fromfile(os.path.join(folder, "output"), np.float32).reshape(computed.shape)
-    difference = np.abs(computed - ours).max()
+    difference = np.abs(computed - ours).max() / max(1, np.abs(computed).max())
     if not difference < TOLERANCE:
         print(f"onnx_values: they differ by {difference}")
         return 1

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "networks/zoo/network_files.h"
 #include "ops/detection.h"
 #include "ops/experts.h"
 #include "ops/loss.h"
@@ -46,6 +47,7 @@ const std::vector<NetworkInfo>& all_networks() {
 }
 
 const NetworkInfo& find_network(std::string_view name) {
+  if (const auto file = network_file(name)) return file->info;  // which stays known
   std::vector<std::string> names;
   for (const NetworkInfo& info : all_networks()) {
     if (info.name == name) return info;
@@ -157,6 +159,17 @@ void add_images(Model& model, Builder& builder, const NetworkInfo& info, const M
                                            : info.build(builder, model.images, classes);
 }
 
+// Adds lengths and labels of sequences; `model.tokens` are there.
+void add_labels_of_steps(Model& model, bool masked) {
+  Graph& graph = model.graph;
+  const std::int64_t rows = graph.shape(model.tokens)[0], length = masked ? rows / 2 : rows - 1,
+                     batch = graph.shape(model.tokens)[1];
+  model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
+                                  Initializer::integers(1, static_cast<double>(length + 1)));
+  model.labels = ops::slice(graph, masked ? "masked_ids" : "next_ids", model.tokens, {rows - length, 0},
+                            {length, batch});
+}
+
 void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, const ModelOptions& options) {
   if (options.classes != 0)
     fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary; give {}", options.classes,
@@ -170,12 +183,7 @@ void add_sequences(Model& model, Builder& builder, const NetworkInfo& info, cons
   const std::int64_t batch = options.batch, length = sizes.length, vocabulary = sizes.vocabulary;
   model.tokens = graph.add_input("tokens", {{sizes.rows(), batch}, DType::i32},
                                  Initializer::integers(0, static_cast<double>(vocabulary)));
-  if (options.loss) {
-    model.lengths = graph.add_input("lengths", {{batch}, DType::i32},
-                                    Initializer::integers(1, static_cast<double>(length + 1)));
-    model.labels = ops::slice(graph, sizes.masked ? "masked_ids" : "next_ids", model.tokens,
-                              {sizes.rows() - length, 0}, {length, batch});
-  }
+  if (options.loss) add_labels_of_steps(model, sizes.masked);
   const ValueId ids = ops::slice(graph, "ids", model.tokens, {0, 0}, {length, batch});
   model.logits = info.generator->build(builder, ids, static_cast<int>(vocabulary), parameters);
 }
@@ -225,12 +233,23 @@ std::optional<Detection> add_named(Model& model, Builder& builder, const ModelOp
   return std::nullopt;
 }
 
-void add_imported(Model& model, const ModelOptions& options) {
+void add_imported(Model& model, const ModelOptions& options, Graph imported, bool masked) {
   Graph& graph = model.graph;
-  graph = options.imported(options.batch, options.training);
-  model.images = graph.find("images");
+  graph = std::move(imported);
   model.logits = graph.outputs().front();
   const std::int64_t classes = graph.shape(model.logits)[1];
+  // Others find the logits by this name.
+  if (graph.value(model.logits).name != "logits:0")
+    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
+  model.tokens = graph.find("tokens");
+  if (model.tokens != graph::kNone) {
+    if (options.classes != 0)
+      fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary, {}", options.classes,
+           options.network, classes);
+    if (options.loss) add_labels_of_steps(model, masked);
+    return;
+  }
+  model.images = graph.find("images");
   if (options.classes != 0 && options.classes != classes)
     fail(ErrorKind::usage, "classes {}: network '{}' has {}", options.classes, options.network, classes);
   if (const Shape own = graph.shape(model.images);
@@ -240,9 +259,6 @@ void add_imported(Model& model, const ModelOptions& options) {
   if (options.loss)
     model.labels = graph.add_input("labels", {{options.batch}, DType::i32},
                                    Initializer::integers(0, static_cast<double>(classes)));
-  // Others find the logits by this name.
-  if (graph.value(model.logits).name != "logits:0")
-    model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));
 }
 
 ValueId cross_entropy(Model& model, const char* name, double label_smoothing) {
@@ -287,8 +303,10 @@ Model build_model(const ModelOptions& options) {
   Graph& graph = model.graph;
   Builder builder(graph, options.training, options.dtype);
   std::optional<Detection> said;
-  if (options.imported)
-    add_imported(model, options);
+  if (const auto file = network_file(options.network); options.imported || file)
+    add_imported(model, options,
+                 (options.imported ? options.imported : file->build)(options.batch, options.training),
+                 file && file->info.masked);
   else
     said = add_named(model, builder, options);
 

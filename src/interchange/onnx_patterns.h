@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "interchange/onnx_known.h"
+
+namespace trainyard::interchange {
+
+// Nodes of this domain are ops of ours that ONNX has not: "Linear" (x W^T), "Silu", "Gated" (of two halves),
+// "Positions", "Rotary" and "Attention". Only patterns make them: no file can have a domain of this name.
+inline constexpr const char* kOwnDomain = "\x01";
+
+// PatternGraph is a model whose nodes can be replaced by fewer that do the same.
+class PatternGraph {
+ public:
+  PatternGraph(onnx::Model& model, const KnownValues& known);
+
+  const KnownValues& known() const { return known_; }
+  std::size_t size() const { return model_.nodes.size(); }
+  const onnx::Node& node(std::size_t i) const { return model_.nodes[i]; }
+  // Returns the node that makes the value now, if it has this type.
+  const onnx::Node* maker(const std::string& value, std::string_view type = "") const;
+  // Returns the only node that reads the value, unless it leaves the graph.
+  const onnx::Node* sole_reader(const std::string& value) const;
+  // Returns the place of the node that makes the value. REQUIRES: a node does.
+  std::size_t place_of(const std::string& value) const { return makers_.at(value); }
+  // Puts another node at the place of one; it makes the same first value.
+  void replace(std::size_t place, onnx::Node node);
+
+  // Returns the other input of a node of two inputs, where one is `value`.
+  static std::optional<std::string> other(const onnx::Node& node, const std::string& value);
+  // Of a node with two inputs, one of which is a single number: that number, and the other input.
+  struct WithNumber {
+    double number;
+    std::string value;
+    std::size_t place;  // of the number among the inputs
+  };
+  std::optional<WithNumber> with_number(const onnx::Node* node) const;
+
+  // Drops nodes that only replaced nodes had read, and returns how many.
+  std::size_t drop_unread();
+
+ private:
+  std::vector<bool> read_nodes(bool by_constants) const;
+
+  onnx::Model& model_;
+  const KnownValues& known_;
+  std::unordered_map<std::string, std::size_t> makers_;
+  std::unordered_map<std::string, std::vector<std::size_t>> readers_;
+  std::unordered_set<std::string> outputs_;
+  std::vector<bool> read_before_;
+};
+
+// Returns a node of our own domain, or of ONNX's, that makes what `last` makes first.
+onnx::Node fused_node(const onnx::Node& last, const char* type, const char* domain,
+                      std::vector<std::string> inputs, std::vector<onnx::Attribute> attributes = {});
+
+// A pattern looks whether the node at this place ends what it knows, and replaces it then.
+using Pattern = bool (*)(PatternGraph& graph, std::size_t place);
+
+struct PatternRow {
+  const char* name;  // what is recognised, for people; null: what was counted already
+  Pattern match;
+};
+
+// Lists the patterns of a file, in the order in which they are tried. Attention goes before positions, so
+// that no mask is taken for a table.
+std::vector<PatternRow> unit_patterns();
+std::vector<PatternRow> rotary_patterns();
+std::vector<PatternRow> attention_patterns();
+std::vector<PatternRow> position_patterns();
+
+// What is added to a score hides a step when it is no more than this.
+inline constexpr double kHidden = -1e4;
+
+// Replaces all that is recognised, and counts it by name.
+std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known);
+
+}  // namespace trainyard::interchange

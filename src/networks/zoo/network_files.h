@@ -1,0 +1,26 @@
+#pragma once
+
+#include "networks/zoo/zoo.h"
+
+namespace trainyard::networks {
+
+// A NetworkFile is a network that lies in a file, "mine.onnx", and has the file's name.
+struct NetworkFile {
+  NetworkInfo info;
+  generator::Generator generator;  // info's, where the network reads sequences
+  // As ModelOptions::imported says. Parameters and statistics start from what the file holds.
+  std::function<graph::Graph(std::int64_t batch, bool training)> build;
+  std::string note;  // for people: whence its first weights are
+};
+
+// Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be trained.
+using ReadNetworkFile = std::shared_ptr<const NetworkFile> (*)(const std::filesystem::path& file);
+
+// Makes names with this end ("x.onnx") those of files. The room that reads such files calls it, before any
+// network is looked up.
+void read_network_files(const char* end, ReadNetworkFile read);
+
+// Returns nullptr for a name that has not that end. A file is read once. Any thread may call it.
+std::shared_ptr<const NetworkFile> network_file(std::string_view name);
+
+}  // namespace trainyard::networks
