@@ -124,6 +124,26 @@ TEST(OnnxWeights, ComeBackAsTheyWereExported) {
   }
 }
 
+TEST(OnnxWeights, OfSixteenBitsAreTrainedInThirtyTwo) {
+  onnx::Model model = small_onnx_model("Relu", 2);
+  onnx::Tensor& bias = model.initializers[2];
+  bias.dtype = "f16";
+  bias.content = [] {
+    const std::vector<std::uint16_t> values(10, 0x3e00);
+    std::vector<std::byte> bytes(20);
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  };
+  const std::string file = onnx_file_of(model);
+  const onnx::Model read = onnx::read_model(file, "test");
+  FileWeights weights("test");
+  const OnnxNetwork network = import_onnx(read, {.batch = 2, .weights = &weights}, "test");
+  ASSERT_TRUE(network.obstacles.empty()) << network.obstacles[0].reason;
+  const graph::Value& value = network.graph.value(network.graph.find("b"));
+  EXPECT_EQ(value.type.dtype, DType::f32);
+  EXPECT_EQ(*value.initializer.numbers, std::vector<double>(10, 1.5));
+}
+
 TEST(OnnxWeights, AMatrixThatIsNotTransposedIsArranged) {
   onnx::Model model = small_onnx_model("Relu", 2);
   onnx::Tensor& weight = model.initializers[1];

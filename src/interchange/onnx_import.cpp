@@ -216,84 +216,6 @@ TrainingForm training_form(const OnnxNetwork& network) {
           .obstacle = ""};
 }
 
-namespace {
-
-// The first output is as the first input.
-constexpr std::array kSameShape{"Abs",
-                                "Cast",
-                                "Ceil",
-                                "Clip",
-                                "Dropout",
-                                "Elu",
-                                "Erf",
-                                "Exp",
-                                "Floor",
-                                "Gelu",
-                                "HardSigmoid",
-                                "HardSwish",
-                                "Identity",
-                                "InstanceNormalization",
-                                "LayerNormalization",
-                                "LeakyRelu",
-                                "Log",
-                                "LogSoftmax",
-                                "Neg",
-                                "PRelu",
-                                "Reciprocal",
-                                "Relu",
-                                "Selu",
-                                "Sigmoid",
-                                "Softmax",
-                                "Softplus",
-                                "Sqrt",
-                                "Tanh"};
-constexpr std::array kBroadcast{"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Sum", "Mean"};
-
-template <std::size_t N>
-bool is_in(const std::array<const char*, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-TensorSpec broadcast(const std::vector<TensorSpec>& inputs) {
-  TensorSpec joined{true, {}, inputs.empty() ? "" : inputs[0].dtype};
-  for (const TensorSpec& input : inputs) {
-    if (!input.has_shape) return {};
-    if (input.dims.size() > joined.dims.size())
-      joined.dims.insert(joined.dims.begin(), input.dims.size() - joined.dims.size(), 1);
-    const std::size_t shift = joined.dims.size() - input.dims.size();
-    for (std::size_t i = 0; i < input.dims.size(); ++i) {
-      std::int64_t& dim = joined.dims[i + shift];
-      if (dim == 1) dim = input.dims[i];
-      if (input.dims[i] == kUnknown) dim = kUnknown;
-    }
-  }
-  return joined;
-}
-
-// (..., M, K) x (..., K, N), or one of them a single matrix.
-TensorSpec product(const TensorSpec& a, const TensorSpec& b) {
-  if (!a.has_shape || !b.has_shape || a.dims.size() < 2 || b.dims.size() < 2) return {};
-  TensorSpec made = a.dims.size() >= b.dims.size() ? a : b;
-  made.dims[made.dims.size() - 2] = a.dims[a.dims.size() - 2];
-  made.dims.back() = b.dims.back();
-  return made;
-}
-
-TensorSpec transposed(const TensorSpec& src, std::vector<std::int64_t> order) {
-  if (!src.has_shape) return {};
-  if (order.empty())
-    for (std::size_t i = src.dims.size(); i > 0; --i) order.push_back(static_cast<std::int64_t>(i) - 1);
-  TensorSpec made{true, {}, src.dtype};
-  for (const std::int64_t axis : order) {
-    if (axis < 0 || axis >= static_cast<std::int64_t>(src.dims.size()) || order.size() != src.dims.size())
-      return {};
-    made.dims.push_back(src.dims[static_cast<std::size_t>(axis)]);
-  }
-  return made;
-}
-
-}  // namespace
-
 TensorSpec OpaqueNodes::input_spec(const std::string& value) const {
   if (value.empty()) return {};
   if (const onnx::Tensor* content = context_.constant(value)) return {true, content->dims, content->dtype};
@@ -303,18 +225,16 @@ TensorSpec OpaqueNodes::input_spec(const std::string& value) const {
   return context_.declared(value);
 }
 
+// What follows from the shapes of our graph goes before what is known without it.
 TensorSpec OpaqueNodes::output_spec(const onnx::Node& node, std::size_t output) const {
   const TensorSpec said = context_.declared(node.outputs[output]);
-  if (said.elements() || output > 0 || node.inputs.empty()) return said;
+  if (said.elements()) return said;
   std::vector<TensorSpec> inputs;
   for (const std::string& input : node.inputs) inputs.push_back(input_spec(input));
-  TensorSpec followed;
-  if (is_in(kSameShape, node.type)) followed = inputs[0];
-  if (is_in(kBroadcast, node.type)) followed = broadcast(inputs);
-  if (node.type == "MatMul" && inputs.size() == 2) followed = product(inputs[0], inputs[1]);
-  if (node.type == "Transpose") followed = transposed(inputs[0], node.integers("perm"));
-  if (node.type == "Cast") followed.dtype = onnx::type_of_number(node.integer("to", 0));
-  return followed.has_shape ? followed : said;
+  const TensorSpec followed = output_specs(context_.known(), node, std::move(inputs))[output];
+  if (followed.has_shape) return followed;
+  const TensorSpec& known = context_.known().spec(node.outputs[output]);
+  return known.has_shape ? known : said;
 }
 
 void OpaqueNodes::add(const onnx::Node& node) {

@@ -155,8 +155,14 @@ void set_open_batch(const onnx::Model& model, std::int64_t batch, TensorSpec& sp
 }
 
 KnownValues::KnownValues(const onnx::Model& model, std::int64_t batch) {
-  for (const auto* values : {&model.values, &model.outputs, &model.inputs})
-    for (const onnx::ValueInfo& value : *values) specs_[value.name] = value.spec;
+  const bool open = std::any_of(model.inputs.begin(), model.inputs.end(), [](const onnx::ValueInfo& input) {
+    return std::find(input.spec.dims.begin(), input.spec.dims.end(), kUnknown) != input.spec.dims.end();
+  });
+  // What the file declares of values in between is for its own batch.
+  if (!open)
+    for (const auto* values : {&model.values, &model.outputs})
+      for (const onnx::ValueInfo& value : *values) specs_[value.name] = value.spec;
+  for (const onnx::ValueInfo& value : model.inputs) specs_[value.name] = value.spec;
   for (const onnx::ValueInfo& value : model.inputs) set_open_batch(model, batch, specs_[value.name]);
   for (const onnx::Tensor& tensor : model.initializers) {
     initializers_[tensor.name] = &tensor;
@@ -179,7 +185,7 @@ void KnownValues::follow(const onnx::Node& node) {
     constants_[tensor.name] = std::move(tensor);
     return;
   }
-  const std::vector<TensorSpec> followed = output_specs(*this, node);
+  const std::vector<TensorSpec> followed = followed_specs(node);
   bool constant = !node.inputs.empty();
   for (const std::string& input : node.inputs) constant = constant && (input.empty() || is_constant(input));
   if (node.type == "Shape" && !node.inputs.empty() && spec(node.inputs[0]).elements()) constant = true;
@@ -202,6 +208,12 @@ void KnownValues::follow(const onnx::Node& node) {
     numbers_[name] = content;
     constants_[name] = std::move(tensor);
   }
+}
+
+std::vector<TensorSpec> KnownValues::followed_specs(const onnx::Node& node) const {
+  std::vector<TensorSpec> inputs;
+  for (const std::string& input : node.inputs) inputs.push_back(spec(input));
+  return output_specs(*this, node, std::move(inputs));
 }
 
 const TensorSpec& KnownValues::spec(const std::string& value) const {
@@ -253,7 +265,7 @@ Shared KnownValues::numbers(const std::string& value, int depth) const {
 
 Shared KnownValues::compute(const onnx::Node& node, std::size_t output, int depth) const {
   // What the file declares may be wrong; only what follows counts.
-  const TensorSpec dst = output_specs(*this, node)[output];
+  const TensorSpec dst = followed_specs(node)[output];
   if (node.type == "Shape") {
     const TensorSpec src = node.inputs.empty() ? TensorSpec{} : spec(node.inputs[0]);
     if (!src.elements() || node.find("start") != nullptr || node.find("end") != nullptr) return nullptr;

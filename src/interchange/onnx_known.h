@@ -47,6 +47,7 @@ class KnownValues {
   const onnx::Node* maker(const std::string& value) const;
 
  private:
+  std::vector<TensorSpec> followed_specs(const onnx::Node& node) const;
   std::shared_ptr<const std::vector<double>> numbers(const std::string& value, int depth) const;
   std::shared_ptr<const std::vector<double>> compute(const onnx::Node& node, std::size_t output,
                                                      int depth) const;
@@ -61,6 +62,7 @@ class KnownValues {
 };
 
 // Returns the specs of a node's outputs, as far as they follow from those of its inputs and from constants.
-std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node);
+std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node,
+                                     std::vector<TensorSpec> inputs);
 
 }  // namespace trainyard::interchange

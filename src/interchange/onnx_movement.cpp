@@ -92,7 +92,7 @@ bool is_one_of(std::string_view type, std::initializer_list<std::string_view> na
 std::optional<Move> KnownValues::movement(const onnx::Node& node, std::size_t output) const {
   if (node.inputs.empty() || output >= node.outputs.size()) return std::nullopt;
   const TensorSpec& src = spec(node.inputs[0]);
-  const TensorSpec dst = output_specs(*this, node)[output];
+  const TensorSpec dst = followed_specs(node)[output];
   if (!src.elements() || !dst.elements() || *dst.elements() == 0) return std::nullopt;
   const Dims from = strides_of(src.dims);
   if (is_one_of(node.type, {"Identity", "Dropout", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast"}))

@@ -110,6 +110,18 @@ TEST(KnownValues, FollowComputedShapesAndLeaveWeightsAlone) {
   EXPECT_EQ(totals_of(network.exchange).ops, 4);  // nothing of the shape is an op
 }
 
+TEST(KnownValues, FollowWindowsAndNotWhatIsDeclaredForAnotherBatch) {
+  onnx::Model model = small_onnx_model("MaxPool");
+  model.nodes[1].attributes = {attribute("kernel_shape", std::vector<std::int64_t>{2, 3}),
+                               attribute("strides", std::vector<std::int64_t>{2, 1}),
+                               attribute("pads", std::vector<std::int64_t>{1, 0, 0, 1})};
+  model.values = {{"m", "", {true, {1, 4, 3, 5}, "f32"}}, {"f", "", {true, {1, 60}, "f32"}}};
+  const KnownValues known(model, 7);
+  EXPECT_EQ(known.spec("c").dims, (std::vector<std::int64_t>{7, 4, 6, 6}));
+  EXPECT_EQ(known.spec("m").dims, (std::vector<std::int64_t>{7, 4, 3, 5}));
+  EXPECT_EQ(known.spec("f").dims, (std::vector<std::int64_t>{7, 60}));
+}
+
 // What two inputs of an op do not fit to each other is found without a read outside of them.
 TEST(KnownValues, ShapesThatDoNotFitAreUnknown) {
   onnx::Model model = small_onnx_model("Relu");

@@ -11,13 +11,14 @@ using Dims = std::vector<std::int64_t>;
 // Reads one node: its inputs' specs and the whole numbers that it gets as attributes or as constants.
 class NodeFacts {
  public:
-  NodeFacts(const KnownValues& known, const onnx::Node& node) : known_(known), node_(node) {}
+  NodeFacts(const KnownValues& known, const onnx::Node& node, std::vector<TensorSpec> specs)
+      : known_(known), node_(node), specs_(std::move(specs)) {}
 
   const TensorSpec& input(std::size_t i) const {
     static const TensorSpec kNothing;
-    return i < node_.inputs.size() ? known_.spec(node_.inputs[i]) : kNothing;
+    return i < specs_.size() ? specs_[i] : kNothing;
   }
-  std::size_t inputs() const { return node_.inputs.size(); }
+  std::size_t inputs() const { return specs_.size(); }
   std::optional<Dims> integers(std::size_t i, const char* attribute = "") const {
     if (i < node_.inputs.size() && !node_.inputs[i].empty()) {
       const auto numbers = known_.numbers(node_.inputs[i]);
@@ -38,6 +39,7 @@ class NodeFacts {
  private:
   const KnownValues& known_;
   const onnx::Node& node_;
+  const std::vector<TensorSpec> specs_;
 };
 
 std::int64_t rank_of(const TensorSpec& spec) { return static_cast<std::int64_t>(spec.dims.size()); }
@@ -218,26 +220,42 @@ std::optional<TensorSpec> reduced(const NodeFacts& facts, const onnx::Node& node
   return of_dims(made, dims);
 }
 
-// (N, C, H, W) x (O, C, h, w); other ranks and pads that are not written are left alone.
-std::optional<TensorSpec> convolved(const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec &src = facts.input(0), &weight = facts.input(1);
-  if (rank_of(src) != 4 || rank_of(weight) != 4 || node.text("auto_pad", "NOTSET") != "NOTSET")
+// Windows over (N, C, H, W) with `channels` results; other ranks and pads that are not written are left
+// alone.
+std::optional<TensorSpec> windowed(const TensorSpec& src, const onnx::Node& node, const Dims& kernel,
+                                   std::int64_t channels) {
+  if (rank_of(src) != 4 || kernel.size() != 2 || node.text("auto_pad", "NOTSET") != "NOTSET" ||
+      node.integer("ceil_mode", 0) != 0)
     return std::nullopt;
   const auto pair = [&](const char* name, std::size_t i) {
     const Dims given = node.integers(name);
     return i < given.size() ? given[i] : std::int64_t{1};
   };
   const Dims pads = node.integers("pads");
-  TensorSpec made = of_dims(src, {src.dims[0], weight.dims[0]});
+  TensorSpec made = of_dims(src, {src.dims[0], channels});
   for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t pad = pads.size() == 4 ? pads[i] + pads[i + 2] : 0, dim = src.dims[i + 2];
-    const std::int64_t reach = (weight.dims[i + 2] - 1) * pair("dilations", i) + 1,
-                       stride = pair("strides", i);
-    if (dim == kUnknown || stride < 1 || pad < 0 || pad > kMaxWindow * 2 || dim + pad < reach || reach < 1)
-      return std::nullopt;
-    made.dims.push_back((dim + pad - reach) / stride + 1);
+    const std::int64_t dim = src.dims[i + 2], stride = pair("strides", i), dilation = pair("dilations", i);
+    const std::int64_t before = pads.size() == 4 ? pads[i] : 0, after = pads.size() == 4 ? pads[i + 2] : 0;
+    for (const std::int64_t number : {kernel[i], stride, dilation, before + 1, after + 1})
+      if (number < 1 || number > kMaxWindow) return std::nullopt;
+    const std::int64_t reach = (kernel[i] - 1) * dilation + 1;
+    if (dim == kUnknown || dim + before + after < reach) return std::nullopt;
+    made.dims.push_back((dim + before + after - reach) / stride + 1);
   }
   return made;
+}
+
+std::optional<TensorSpec> convolved(const NodeFacts& facts, const onnx::Node& node) {
+  const TensorSpec& weight = facts.input(1);
+  if (rank_of(weight) != 4) return std::nullopt;
+  return windowed(facts.input(0), node, {weight.dims[2], weight.dims[3]}, weight.dims[0]);
+}
+
+std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node) {
+  const TensorSpec& src = facts.input(0);
+  if (rank_of(src) != 4) return std::nullopt;
+  if (node.type.starts_with("Global")) return of_dims(src, {src.dims[0], src.dims[1], 1, 1});
+  return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
 }
 
 std::optional<TensorSpec> flattened(const NodeFacts& facts, const onnx::Node&) {
@@ -274,6 +292,40 @@ std::optional<TensorSpec> compared(const NodeFacts& facts, const onnx::Node&) {
   return made;
 }
 
+// The first output is as the first input.
+constexpr const char* kSameShape[] = {"Abs",
+                                      "BatchNormalization",
+                                      "Ceil",
+                                      "Clip",
+                                      "Cos",
+                                      "Dropout",
+                                      "Elu",
+                                      "Erf",
+                                      "Exp",
+                                      "Floor",
+                                      "Gelu",
+                                      "HardSigmoid",
+                                      "HardSwish",
+                                      "Identity",
+                                      "InstanceNormalization",
+                                      "LayerNormalization",
+                                      "LeakyRelu",
+                                      "Log",
+                                      "LogSoftmax",
+                                      "Neg",
+                                      "Not",
+                                      "PRelu",
+                                      "Reciprocal",
+                                      "Relu",
+                                      "Selu",
+                                      "Sigmoid",
+                                      "Sin",
+                                      "Softmax",
+                                      "Softplus",
+                                      "Sqrt",
+                                      "Tanh",
+                                      "Trilu"};
+
 std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& node) {
   using Rule = std::optional<TensorSpec> (*)(const NodeFacts&, const onnx::Node&);
   static const auto rules = [] {
@@ -284,6 +336,9 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
         {"ConstantOfShape", filled},
         {"Transpose", transposed},
         {"Conv", convolved},
+        {"MaxPool", pooled},
+        {"AveragePool", pooled},
+        {"GlobalAveragePool", pooled},
         {"Shape",
          [](const NodeFacts& f, const onnx::Node&) {
            return std::optional(TensorSpec{f.input(0).has_shape, {rank_of(f.input(0))}, "i64"});
@@ -303,21 +358,7 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
       all[type] = [](const NodeFacts& f, const onnx::Node&) { return broadcast(f, 0); };
     for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2"})
       all[type] = reduced;
-    for (const char* type : {"Abs",        "BatchNormalization",
-                             "Ceil",       "Clip",
-                             "Cos",        "Dropout",
-                             "Elu",        "Erf",
-                             "Exp",        "Floor",
-                             "Gelu",       "HardSwish",
-                             "Identity",   "LayerNormalization",
-                             "LeakyRelu",  "Log",
-                             "LogSoftmax", "Neg",
-                             "Not",        "Reciprocal",
-                             "Relu",       "Selu",
-                             "Sigmoid",    "Sin",
-                             "Softmax",    "Softplus",
-                             "Sqrt",       "Tanh",
-                             "Trilu"})
+    for (const char* type : kSameShape)
       all[type] = [](const NodeFacts& f, const onnx::Node&) { return std::optional(f.input(0)); };
     return all;
   }();
@@ -327,8 +368,9 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
 
 }  // namespace
 
-std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node) {
-  const NodeFacts facts(known, node);
+std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node,
+                                     std::vector<TensorSpec> inputs) {
+  const NodeFacts facts(known, node, std::move(inputs));
   std::vector<TensorSpec> specs(node.outputs.size());
   if (specs.empty() || !(node.domain.empty() || node.domain == "ai.onnx")) return specs;
   if (node.type == "Split") {

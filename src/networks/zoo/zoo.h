@@ -8,7 +8,8 @@ namespace trainyard::networks {
 
 const std::vector<NetworkInfo>& all_networks();
 
-// Throws an Error of kind usage that suggests the nearest name.
+// The name of a file is that of the network in it (network_files.h). Throws an Error of kind usage that
+// suggests the nearest name.
 const NetworkInfo& find_network(std::string_view name);
 
 // Returns whether some generated network has a parameter of this name.
@@ -34,7 +35,8 @@ struct ModelOptions {
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more
   DType dtype = DType::f32;
   // Builds a network that the zoo has not, for a batch size, in training or inference: a graph of one input
-  // "images" and one output, the logits (N, classes). Null: the zoo has it.
+  // "images" and one output, the logits (N, classes), or of the input "tokens" (i32 length + 1, N) and the
+  // logits (length * N, vocabulary). Null: the zoo or a file has it.
   std::function<graph::Graph(std::int64_t batch, bool training)> imported = nullptr;
 };
 
