@@ -3,6 +3,7 @@
 #include "graph/autodiff.h"
 #include "interchange/onnx_patterns.h"
 #include "interchange/text_format.h"
+#include "ops/attention.h"
 #include "ops/loss.h"
 #include "ops/registry.h"
 #include "ops/shape.h"
@@ -43,18 +44,19 @@ std::string input_of_tokens(const onnx::Model& model) {
              : "";
 }
 
-ImportContext::Options context_options(const onnx::Model& model, const OnnxImportOptions& options) {
-  return {options.batch, options.training, options.weights, input_of_tokens(model)};
+ImportContext::Options context_options(const onnx::Model& model, const OnnxImportOptions& options,
+                                       bool masked) {
+  return {options.batch, options.training, options.weights, input_of_tokens(model), masked};
 }
 
 class OnnxImport {
  public:
-  OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who)
+  OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, bool masked, const std::string& who)
       : model_(checked(model, who)),
         who_(who),
         known_(model_, options.batch),
         recognised_(fuse_patterns(model_, known_)),
-        context_(model_, known_, out_.graph, context_options(model_, options)),
+        context_(model_, known_, out_.graph, context_options(model_, options, masked)),
         converter_(out_.graph, out_.exchange),
         opaque_(context_, converter_, out_.exchange) {}
 
@@ -175,7 +177,18 @@ class OnnxImport {
 }  // namespace
 
 OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who) {
-  return OnnxImport(model, options, who).run();
+  OnnxNetwork network = OnnxImport(model, options, false, who).run();
+  if (network.tokens == graph::kNone || !sees_steps_behind(network.graph)) return network;
+  network = OnnxImport(model, options, true, who).run();
+  network.masked = true;
+  return network;
+}
+
+bool sees_steps_behind(const graph::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const graph::Node& node) {
+    return node.op == &ops::attention_op &&
+           !graph::NodeView(graph, node).attrs<ops::AttentionAttrs>().causal;
+  });
 }
 
 TrainingForm training_form(const OnnxNetwork& network) {
@@ -193,12 +206,13 @@ TrainingForm training_form(const OnnxNetwork& network) {
   ValueId loss = graph::kNone;
   if (network.tokens != graph::kNone) {
     const Shape tokens = graph.shape(network.tokens);
-    const Shape next{tokens[0] - 1, tokens[1]};
-    const ValueId labels = ops::slice(graph, "next_ids", network.tokens, {1, 0}, next);
+    const Shape asked{network.steps(), tokens[1]};
+    const ValueId labels =
+        ops::slice(graph, "labels_of_steps", network.tokens, {tokens[0] - network.steps(), 0}, asked);
     const ValueId lengths = graph.add_input("lengths", {{tokens[1]}, DType::i32});
-    if (shape[0] != next.elements())
+    if (shape[0] != asked.elements())
       return {.obstacle = fmt::format("its output is {}, wants logits of each step, {} rows",
-                                      graph.value(logits).type.to_string(), next.elements())};
+                                      graph.value(logits).type.to_string(), asked.elements())};
     loss = ops::sequence_cross_entropy(graph, "loss", logits, labels, lengths);
   } else {
     const ValueId labels = graph.add_input("labels", {{shape[0]}, DType::i32},

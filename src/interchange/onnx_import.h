@@ -36,11 +36,19 @@ struct OnnxNetwork {
   // The input of sequences, i32 (steps + 1, N), where the file reads token ids (N, steps); else kNone. The
   // output then has the logits of all steps as rows, step by step.
   graph::ValueId tokens = graph::kNone;
+  // Steps see those behind them, so that the network is asked for masked tokens: the input of sequences is
+  // (2 steps, N), and its second half the labels.
+  bool masked = false;
+
+  std::int64_t steps() const { return masked ? graph.shape(tokens)[0] / 2 : graph.shape(tokens)[0] - 1; }
 };
 
 // Error (config), beginning with `who`, when the nodes do not fit together. Contents of tensors are read only
 // where a shape or factor depends on them, and those of parameters where `weights` is given.
 OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& options, const std::string& who);
+
+// Tells whether any step's attention sees the steps behind it.
+bool sees_steps_behind(const graph::Graph& graph);
 
 // Describes a training step of the network: mean softmax cross-entropy over the classes of its one output (N,
 // classes), backward pass and plain SGD.

@@ -69,12 +69,13 @@ TensorSpec ImportContext::declared(const std::string& value) const {
   return {};
 }
 
-// The samples of a network on sequences have one step more, the last label, and lie step by step.
+// The samples of a network on sequences hold their labels, too, and lie step by step: there is one step more,
+// or twice as many.
 void ImportContext::add_tokens(const std::string& value) {
   const TensorSpec& spec = inputs_.at(value);
   const std::int64_t sequences = spec.dims[0], steps = spec.dims[1];
   if (sequences < 1 ||
-      static_cast<double>(sequences) * static_cast<double>(steps + 1) > static_cast<double>(kMaxElements))
+      static_cast<double>(sequences) * 2 * static_cast<double>(steps) > static_cast<double>(kMaxElements))
     return;
   std::int64_t vocabulary = kMaxElements;
   if (const auto readers = readers_.find(value); readers != readers_.end())
@@ -83,7 +84,7 @@ void ImportContext::add_tokens(const std::string& value) {
           table != nullptr && !table->dims.empty())
         vocabulary = std::min(vocabulary, table->dims[0]);
   tokens_ = graph_.add_input(
-      value, {{steps + 1, sequences}, DType::i32},
+      value, {{options_.masked ? 2 * steps : steps + 1, sequences}, DType::i32},
       graph::Initializer::integers(0, static_cast<double>(std::max<std::int64_t>(vocabulary, 1))));
   const ValueId ids = ops::slice(graph_, "ids", tokens_, {0, 0}, {steps, sequences});
   rows_[value] = {
@@ -166,7 +167,8 @@ ValueId ImportContext::output(const std::string& name) {
 // Rows that lie sequence by sequence are put step by step, as labels are.
 ValueId ImportContext::rows_by_steps(const std::string& name) {
   const ValueId made = tensor_of(name);
-  const std::int64_t steps = graph_.shape(tokens_)[0] - 1, sequences = graph_.shape(tokens_)[1];
+  const std::int64_t rows = graph_.shape(tokens_)[0], steps = options_.masked ? rows / 2 : rows - 1,
+                     sequences = graph_.shape(tokens_)[1];
   if (made == graph::kNone || graph_.shape(made).elements() % (steps * sequences) != 0) return made;
   const std::int64_t width = graph_.shape(made).elements() / (steps * sequences);
   if (graph_.shape(made)[graph_.shape(made).rank() - 1] != width) return made;

@@ -37,6 +37,7 @@ class ImportContext {
     bool training = true;
     FileWeights* weights = nullptr;  // none: parameters start from random numbers
     std::string tokens = {};         // the input of token ids (N, T) that becomes ours; empty: none
+    bool masked = false;             // as OnnxNetwork::masked says
   };
   ImportContext(const onnx::Model& model, const KnownValues& known, graph::Graph& graph, Options options);
 

@@ -106,7 +106,8 @@ OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool traini
     fail(ErrorKind::unsupported, "{}: node '{}' ({}) cannot be trained: {}", open.who, first.first_node,
          first.type, first.reason);
   }
-  if (network.tokens == graph::kNone) network.tokens = network.graph.find(kTokens);
+  if (network.tokens == graph::kNone && (network.tokens = network.graph.find(kTokens)) != graph::kNone)
+    network.masked = sees_steps_behind(network.graph);
   if (const TrainingForm form = training_form(network); training && !form.obstacle.empty())
     fail(ErrorKind::unsupported, "{}: cannot be trained: {}", open.who, form.obstacle);
   const graph::Graph& graph = network.graph;
@@ -114,7 +115,7 @@ OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool traini
   const graph::ValueId first = is_tokens ? network.tokens : graph.find(kImages);
   const std::int64_t fixed = first == graph::kNone ? batch : graph.shape(first)[is_tokens ? 1 : 0],
                      rows = graph.shape(graph.outputs().front())[0],
-                     wanted = is_tokens ? batch * (graph.shape(first)[0] - 1) : batch;
+                     wanted = is_tokens ? batch * network.steps() : batch;
   if (fixed != batch || rows != wanted)
     fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who,
          fixed != batch ? fixed : rows * batch / wanted, Setting{"batch"}, batch);
@@ -130,8 +131,9 @@ std::string note_on_weights(const OnnxNetwork& network) {
 }
 
 // Length and vocabulary are those of the file: parameters with one value each.
-networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vocabulary) {
+networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vocabulary, bool masked) {
   using networks::generator::Parameters;
+  using networks::generator::SequenceSizes;
   const auto fixed = [](const char* name, const char* about, std::int64_t value) {
     return networks::generator::Parameter{name, about, std::to_string(value), value, value};
   };
@@ -140,8 +142,12 @@ networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vo
                           fixed("vocabulary", "different tokens", vocabulary)};
   generator.input = [](const Parameters& parameters) { return Shape{parameters.number("length")}; };
   generator.sequence = [](const Parameters& parameters) {
-    return networks::generator::SequenceSizes{parameters.number("length"), parameters.number("vocabulary")};
+    return SequenceSizes{parameters.number("length"), parameters.number("vocabulary")};
   };
+  if (masked)
+    generator.sequence = [](const Parameters& parameters) {
+      return SequenceSizes{parameters.number("length"), parameters.number("vocabulary"), true};
+    };
   return generator;
 }
 
@@ -149,10 +155,10 @@ networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vo
 void describe_input(const OpenModel& open, const OnnxNetwork& network, networks::NetworkFile& found) {
   const graph::Graph& graph = network.graph;
   if (network.tokens != graph::kNone) {
-    const std::int64_t length = graph.shape(network.tokens)[0] - 1;
-    found.info.input = {length};
+    found.info.input = {network.steps()};
     found.info.preprocess = "";
-    found.generator = sequences_of(length, found.info.classes);
+    found.info.masked = network.masked;
+    found.generator = sequences_of(network.steps(), found.info.classes, network.masked);
     found.info.generator = &found.generator;
     return;
   }
