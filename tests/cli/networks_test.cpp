@@ -129,6 +129,20 @@ TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
   EXPECT_DOUBLE_EQ(frequencies, 1.0);
 }
 
+TEST_F(NetworksTest, ThoseThatFindObjectsHaveTheirOwnData) {
+  const SortedJson network = json_of("networks retinanet");
+  EXPECT_EQ(network["parameters"], 37'968'692);
+  EXPECT_EQ(network["forward_ops"]["anchor_rows"], 2);
+  EXPECT_EQ(network["forward_ops"]["upsample"], 2);
+  const CommandResult plan = run("explain retinanet --batch 1");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  for (const char* node : {"match_anchors", "focal_loss_grad", "box_loss_grad", "upsample_d_src"})
+    EXPECT_NE(plan.out.find(node), std::string::npos) << node;
+  expect_failure("train --network retinanet --data language:1 --steps 1", 1,
+                 "network 'retinanet' finds boxes in images, and data set 'language:1' has tokens");
+  expect_failure("networks export retinanet --to x.onnx", 1, "op upsample of node 'pyramid/upsample4'");
+}
+
 TEST_F(NetworksTest, MistakesAreOneLine) {
   expect_failure("networks resnet50 --bogus", 1, "--bogus");
   expect_failure("networks import nothing.onnx", 1, "nothing.onnx");
