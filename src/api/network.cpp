@@ -2,7 +2,7 @@
 
 #include "api/session_options.h"
 #include "graph/autodiff.h"
-#include "interchange/trainable.h"
+#include "interchange/read_graph.h"
 
 namespace trainyard {
 

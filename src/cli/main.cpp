@@ -10,7 +10,7 @@
 #include "cli/predict.h"
 #include "cli/profile.h"
 #include "cli/train.h"
-#include "interchange/trainable.h"
+#include "interchange/read_graph.h"
 #include "trainyard/version.h"
 
 namespace trainyard::cli {

@@ -9,7 +9,7 @@
 #include "interchange/graph_def.h"
 #include "interchange/text_format.h"
 #include "ops/elementwise.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 
 namespace trainyard::interchange {
 

@@ -2,7 +2,7 @@
 // What patterns recognise in a file becomes ours again.
 
 #include "interchange/onnx_rules.h"
-#include "ops/position.h"
+#include "ops/sequence/position.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {

@@ -4,7 +4,6 @@
 
 #include "interchange/onnx_patterns.h"
 #include "interchange/onnx_rules.h"
-#include "interchange/onnx_trace.h"
 
 namespace trainyard::interchange {
 namespace {

@@ -3,7 +3,7 @@
 #include "interchange/onnx_rules.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
-#include "ops/position.h"
+#include "ops/sequence/position.h"
 
 namespace trainyard::interchange {
 

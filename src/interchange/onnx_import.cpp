@@ -3,9 +3,9 @@
 #include "graph/autodiff.h"
 #include "interchange/onnx_patterns.h"
 #include "interchange/text_format.h"
-#include "ops/attention.h"
 #include "ops/loss.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
+#include "ops/sequence/attention.h"
 #include "ops/shape.h"
 #include "ops/update.h"
 
@@ -186,8 +186,7 @@ OnnxNetwork import_onnx(const onnx::Model& model, const OnnxImportOptions& optio
 
 bool sees_steps_behind(const graph::Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const graph::Node& node) {
-    return node.op == &ops::attention_op &&
-           !graph::NodeView(graph, node).attrs<ops::AttentionAttrs>().causal;
+    return node.op == &ops::attention_op && !graph::NodeView(graph, node).attrs<ops::AttentionAttrs>().causal;
   });
 }
 

@@ -3,7 +3,7 @@
 #include "interchange/onnx_rules.h"
 #include "ops/dense.h"
 #include "ops/matmul.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {

@@ -4,8 +4,8 @@
 
 #include "base/test_folder.h"
 #include "interchange/onnx_import.h"
+#include "interchange/read_graph.h"
 #include "interchange/test_models.h"
-#include "interchange/trainable.h"
 
 namespace trainyard::interchange {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "interchange/onnx_patterns.h"
 #include "interchange/onnx_rules.h"
-#include "interchange/onnx_trace.h"
 
 namespace trainyard::interchange {
 namespace {

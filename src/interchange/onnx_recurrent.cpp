@@ -2,7 +2,7 @@
 
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {

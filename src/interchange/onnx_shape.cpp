@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/pool.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {

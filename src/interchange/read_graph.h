@@ -2,6 +2,7 @@
 
 #include "interchange/interchange_graph.h"
 #include "interchange/onnx_import.h"
+#include "networks/zoo/network_files.h"
 
 namespace trainyard::interchange {
 
@@ -20,5 +21,13 @@ struct GraphFile {
 
 // Error (config) names the file and what is wrong with it; (usage) when the name says no format.
 GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOptions& options = {});
+
+// Returns the network of an ONNX file: one input of images and logits (N, classes), or token ids (N, steps)
+// and logits (N, steps, vocabulary). It keeps the file open. Error (config) when the file is no ONNX model,
+// (unsupported) when the network cannot be trained, with the reason.
+std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file);
+
+// Makes names like "mine.onnx" those of networks.
+void know_onnx_networks();
 
 }  // namespace trainyard::interchange

@@ -1,9 +1,8 @@
-#include "interchange/trainable.h"
+#include "interchange/read_graph.h"
 
 #include "base/file.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
-#include "interchange/read_graph.h"
 #include "interchange/text_format.h"
 #include "ops/shape.h"
 
@@ -12,7 +11,7 @@ namespace {
 
 constexpr const char *kImages = "images", *kTokens = "tokens", *kOutput = "logits";
 // Names that a training step gives to values of its own.
-constexpr const char* kTaken[] = {"labels", "lengths", "ids", "next_ids", "tokens"};
+constexpr const char* kTaken[] = {"labels", "lengths", "ids", "next_ids", "masked_ids", "tokens"};
 
 // Holds the parsed file. The model's tensors point into the mapped file.
 struct OpenModel {

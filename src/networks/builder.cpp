@@ -2,9 +2,9 @@
 
 #include "ops/conv2d.h"
 #include "ops/dense.h"
-#include "ops/grouped_dense.h"
 #include "ops/layer_norm.h"
 #include "ops/pool.h"
+#include "ops/sequence/grouped_dense.h"
 #include "ops/shape.h"
 
 namespace trainyard::networks {

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "ops/cached_attention.h"
 #include "ops/elementwise.h"
-#include "ops/experts.h"
 #include "ops/norm.h"
-#include "ops/position.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/cached_attention.h"
+#include "ops/sequence/experts.h"
+#include "ops/sequence/position.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/smooth_unit.h"
 #include "ops/window.h"
 

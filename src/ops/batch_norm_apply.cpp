@@ -1,4 +1,4 @@
-#include "ops/batch_norm_apply.h"
+#include "ops/norm.h"
 
 namespace trainyard::ops {
 

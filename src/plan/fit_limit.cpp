@@ -48,7 +48,7 @@ CompiledStep fit_to_limit(const graph::Graph& graph, CompiledStep whole, const C
   fail(ErrorKind::unsupported,
        "{} {}: the smallest plan of a step takes {}, of which {} are parameters, gradients, optimizer state "
        "and the inputs",
-       Setting{"plan_limit"}, bytes_text(limit), bytes_text(smallest), bytes_text(lasting));
+       Setting{"memory_limit"}, bytes_text(limit), bytes_text(smallest), bytes_text(lasting));
 }
 
 }  // namespace trainyard::plan

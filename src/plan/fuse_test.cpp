@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "ops/shape.h"
 #include "plan/passes.h"
 

@@ -1,6 +1,5 @@
 #include "plan/recompute.h"
 
-#include "ops/batch_norm_apply.h"
 #include "ops/norm.h"
 
 namespace trainyard::plan {

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/batch_norm_apply.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/norm.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "ops/update.h"
 #include "plan/passes.h"
 

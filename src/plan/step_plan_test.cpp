@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "ops/update.h"
 
 namespace trainyard::plan {

@@ -73,7 +73,7 @@ inline constexpr Figure kFigures[] = {
     {"plan_bytes", FigureType::whole, unit::bytes, Better::less, "step",
      "of all that a step of one device has in memory"},
     {"plan_limit_bytes", FigureType::whole, unit::bytes, Better::none, "step",
-     "runs with `plan_limit`: what `plan_bytes` had to fit"},
+     "runs with `memory_limit`: what `plan_bytes` had to fit"},
     {"unlimited_plan_bytes", FigureType::whole, unit::bytes, Better::none, "step",
      "there: of the plan that keeps every value until the backward pass has read it"},
     {"recomputed_flops_per_step", FigureType::whole, unit::flops_per_step, Better::none, "step",

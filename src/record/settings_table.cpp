@@ -104,7 +104,7 @@ std::vector<SettingInfo> step_settings() {
       truth("no_fusion", kSteps, "Run every op by itself"),
       typed(
           "BYTES",
-          word("plan_limit", kSteps, "",
+          word("memory_limit", kSteps, "",
                "Memory that the plan of a step may take on each device: 512MiB, 4GB; forward values that do "
                "not fit are computed again in the backward pass, which changes no result")),
   };

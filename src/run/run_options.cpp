@@ -163,11 +163,11 @@ backend::Precision precision_of(const std::string& name) {
 
 namespace {
 
-std::size_t plan_limit_of(const RunOptions& options) {
-  if (options.plan_limit.empty()) return 0;
-  if (const std::optional<std::int64_t> bytes = parse_bytes(options.plan_limit))
+std::size_t memory_limit_of(const RunOptions& options) {
+  if (options.memory_limit.empty()) return 0;
+  if (const std::optional<std::int64_t> bytes = parse_bytes(options.memory_limit))
     return static_cast<std::size_t>(*bytes);
-  fail(ErrorKind::usage, "{} '{}': something like {} expected", Setting{"plan_limit"}, options.plan_limit,
+  fail(ErrorKind::usage, "{} '{}': something like {} expected", Setting{"memory_limit"}, options.memory_limit,
        kBytesExample);
 }
 
@@ -197,7 +197,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.threads = options.threads;
   session.seed = options.seed;
   session.fuse = !options.no_fusion;
-  session.limit_bytes = plan_limit_of(options);
+  session.limit_bytes = memory_limit_of(options);
   return session;
 }
 

@@ -48,7 +48,7 @@ struct RunOptions {
   bool decay_matrices_only = false;
   double clip_norm = 0;  // 0: gradients are not clipped
   bool no_fusion = false;
-  std::string plan_limit;  // of the memory of a step's plan: 512MiB, 4GB; empty: none
+  std::string memory_limit;  // of the memory of a step's plan: 512MiB, 4GB; empty: none
   std::filesystem::path record;
   bool json = false, quiet = false;
 };
@@ -82,7 +82,7 @@ void visit_settings(RunOptions& options, const Visit& visit) {
   visit("ema", options.ema);
   visit("label_smoothing", options.label_smoothing);
   visit("no_fusion", options.no_fusion);
-  visit("plan_limit", options.plan_limit);
+  visit("memory_limit", options.memory_limit);
 }
 
 // Adds the settings of `options` to `asked` of a record, as their rows for the command ("bench", "train",

@@ -158,13 +158,13 @@ TEST_F(JsonTest, ALimitOfThePlanIsKeptAndTold) {
   const std::string network = "resnet20 --batch 4 --threads 1", bench = "bench --steps 2 --no-peak --json ";
   const auto whole = object_from(bench + "--network " + network)["plan_bytes"].get<std::int64_t>();
   const std::string limit = std::to_string(whole * 7 / 10);
-  const SortedJson run = object_from(bench + "--ops --network " + network + " --plan-limit " + limit);
-  EXPECT_EQ(run["asked"]["plan_limit"], limit);
+  const SortedJson run = object_from(bench + "--ops --network " + network + " --memory-limit " + limit);
+  EXPECT_EQ(run["asked"]["memory_limit"], limit);
   EXPECT_EQ(run["plan_limit_bytes"], whole * 7 / 10);
   EXPECT_EQ(run["unlimited_plan_bytes"], whole);
   EXPECT_LE(run["plan_bytes"], run["plan_limit_bytes"]);
   EXPECT_GT(run["recomputed_bytes_per_step"], 0);
-  const CommandResult explained = this->run("explain " + network + " --json --plan-limit " + limit);
+  const CommandResult explained = this->run("explain " + network + " --json --memory-limit " + limit);
   ASSERT_EQ(explained.exit_code, 0) << explained.err;
   const SortedJson plan = parse_json<SortedJson>(explained.out);
   for (const char* key : {"plan_bytes", "plan_limit_bytes", "unlimited_plan_bytes", "flops_per_step",

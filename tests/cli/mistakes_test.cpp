@@ -113,11 +113,11 @@ TEST_F(MistakesTest, SizesOfGeneratedNetworks) {
 
 TEST_F(MistakesTest, LimitsOfThePlan) {
   for (const char* limit : {"0", "-1", "much", "512MiBs", "1e30GiB", "0.5", "nan"})
-    expect_failure(fmt::format("bench --network lenet --plan-limit {}", limit), 1,
-                   fmt::format("--plan-limit '{}': something like 512MiB or 2GiB expected", limit));
+    expect_failure(fmt::format("bench --network lenet --memory-limit {}", limit), 1,
+                   fmt::format("--memory-limit '{}': something like 512MiB or 2GiB expected", limit));
   for (const char* command : {"bench --steps 1 --network", "train --steps 1 --network", "explain"})
-    expect_failure(fmt::format("{} lenet --batch 8 --plan-limit 100KB", command), 1,
-                   "--plan-limit 97.7 KiB: the smallest plan of a step takes ");
+    expect_failure(fmt::format("{} lenet --batch 8 --memory-limit 100KB", command), 1,
+                   "--memory-limit 97.7 KiB: the smallest plan of a step takes ");
 }
 
 // Neither of them is ever allocated, or runs into a number that is too long for its variable.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/parallel.h"
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 #include "problems.h"
 #include "run_graph.h"
 

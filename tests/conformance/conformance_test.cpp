@@ -7,7 +7,7 @@
 
 #include "compare.h"
 #include "masked_problems.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 
 // Every executing backend of this build against the reference. The reference is among them: its own kernels
 // must also work in place and between images in other layouts.

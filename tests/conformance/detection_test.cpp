@@ -4,7 +4,7 @@
 
 #include "hand_example.h"
 #include "ops/detection.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 
 // Tests ops of networks that find objects against values computed by hand, and losses against those that
 // PyTorch 1.13 gives (binary_cross_entropy_with_logits with RetinaNet's weights, smooth_l1_loss).

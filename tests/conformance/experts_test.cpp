@@ -1,4 +1,4 @@
-#include "ops/experts.h"
+#include "ops/sequence/experts.h"
 
 #include <cmath>
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "hand_example.h"
 #include "ops/dense.h"
-#include "ops/grouped_dense.h"
+#include "ops/sequence/grouped_dense.h"
 #include "problems.h"
 #include "run_graph.h"
 

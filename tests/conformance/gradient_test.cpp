@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 #include "fill.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "problems.h"
 #include "run_graph.h"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 
 namespace trainyard::conformance {
 

@@ -10,7 +10,7 @@
 #include "ops/loss.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "ops/shape.h"
 
 // The reference is the specification of every other backend; here its own results against numbers by hand.

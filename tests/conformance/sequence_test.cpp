@@ -6,8 +6,8 @@
 #include "base/parallel.h"
 #include "hand_example.h"
 #include "ops/loss.h"
-#include "ops/recurrent.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
+#include "ops/sequence/recurrent.h"
 #include "problems.h"
 
 // Tests ops on sequences against values computed by hand: the recurrent numbers were worked out step by step

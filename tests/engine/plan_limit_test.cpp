@@ -213,7 +213,7 @@ TEST_P(PlanLimit, SaysHowMuchTheSmallestPlanTakes) {
     FAIL() << "a plan of one byte";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    EXPECT_NE(error.with_options().find("--plan-limit 1.00 B: the smallest plan of a step takes "),
+    EXPECT_NE(error.with_options().find("--memory-limit 1.00 B: the smallest plan of a step takes "),
               std::string::npos)
         << error.with_options();
   }

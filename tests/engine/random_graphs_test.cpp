@@ -12,7 +12,7 @@
 #include "engine/executor.h"
 #include "networks/builder.h"
 #include "ops/loss.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "ops/shape.h"
 #include "plan/compile.h"
 

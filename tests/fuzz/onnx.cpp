@@ -8,7 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 
 namespace trainyard::fuzz {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/test_folder.h"
 #include "interchange/onnx_import.h"
 #include "interchange/read_graph.h"
-#include "interchange/trainable.h"
 #include "train/session/session.h"
 
 namespace trainyard::interchange {

@@ -19,7 +19,7 @@
 #include "ops/matmul.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {

@@ -148,7 +148,7 @@ TEST_F(EqualTest, ALimitOfThePlanChangesNoBit) {
   record_of(job("transformer", 2, deep + "--out free"));
   const std::size_t limit = tight_limit();
   Json record =
-      record_of(job("transformer", 2, fmt::format("{} --plan-limit {} --out limited", deep, limit)));
+      record_of(job("transformer", 2, fmt::format("{} --memory-limit {} --out limited", deep, limit)));
   expect_same("limited", "free");
   EXPECT_GT(record["recomputed_bytes_per_step"], 0);
   EXPECT_LE(record["plan_bytes"], limit);

@@ -1,7 +1,7 @@
 #include "backend/backend.h"
 
 #include "backend/kernel.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 
 // Plans and costs without computing: every op in plain layout, no workspace.
 namespace trainyard::backend {

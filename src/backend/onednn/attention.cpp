@@ -2,13 +2,13 @@
 // thread takes whole heads, whose vectors it copies to rows of its own first: rows of qkv lie so far apart
 // that they would compete for the same sets of the cache.
 
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/lane_sums.h"
-#include "backend/onednn/row_product.h"
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/lane_sums.h"
+#include "backend/onednn/runtime/row_product.h"
+#include "backend/onednn/runtime/vector_math.h"
 #include "base/parallel.h"
 #include "base/philox.h"
 

@@ -1,6 +1,6 @@
 #include "backend/onednn/backend.h"
 
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "backend/reference/backend.h"
 #include "base/clock.h"
 

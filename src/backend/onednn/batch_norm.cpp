@@ -1,9 +1,8 @@
 #include "ops/norm.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
-#include "ops/batch_norm_apply.h"
 
 // Two passes over the data each way, both split by image so that a thread meets its own images again in
 // cache.

@@ -1,7 +1,7 @@
 #include "backend/onednn/conv2d.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 #include "ops/conv2d.h"
 

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 
 namespace trainyard::backend::onednn {
 namespace {

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

@@ -1,7 +1,7 @@
 #include "backend/onednn/elementwise.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "ops/elementwise.h"
 
 namespace trainyard::backend::onednn {

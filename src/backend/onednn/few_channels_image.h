@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "ops/window.h"
 
 // These functions take one image of a convolution with up to four input channels. The image is plain and

@@ -1,10 +1,10 @@
-#include "ops/graph_layers.h"
+#include "ops/sequence/graph_layers.h"
 
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/recurrent_gates.h"
-#include "backend/onednn/row_product.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/row_product.h"
 #include "base/parallel.h"
 
 // Graphs do not depend on each other, so each thread takes one through all of its rounds: its states and the

@@ -1,9 +1,9 @@
-#include "ops/grouped_dense.h"
+#include "ops/sequence/grouped_dense.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/lane_sums.h"
-#include "backend/onednn/row_product.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/lane_sums.h"
+#include "backend/onednn/runtime/row_product.h"
 #include "base/parallel.h"
 
 // How many rows a group has is known when the step runs, and oneDNN wants sizes before: these are products of

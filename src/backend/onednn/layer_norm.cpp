@@ -1,9 +1,9 @@
 #include "ops/layer_norm.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
-#include "backend/onednn/lane_sums.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/lane_sums.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

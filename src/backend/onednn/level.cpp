@@ -5,7 +5,7 @@
 
 #include "backend/kernel_level.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/row_product.h"
+#include "backend/onednn/runtime/row_product.h"
 
 #ifndef TRAINYARD_LEVEL  // it is the only one
 #define TRAINYARD_LEVEL trainyard_level_base

@@ -1,9 +1,9 @@
 #include "ops/loss.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/lane_sums.h"
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/lane_sums.h"
+#include "backend/onednn/runtime/vector_math.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

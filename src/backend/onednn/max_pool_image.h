@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "ops/window.h"
 
 // Max pooling of one image, for the pooling kernels and for convolutions that pool what they make.

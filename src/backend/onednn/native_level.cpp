@@ -1,5 +1,5 @@
 // A build for the machine that it runs on: one level.
-#include "backend/onednn/isa_check.h"
+#include "backend/onednn/runtime/isa_check.h"
 
 extern "C" const trainyard::backend::KernelLevel trainyard_level_base;
 

@@ -4,8 +4,8 @@
 
 #include "ops/norm.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

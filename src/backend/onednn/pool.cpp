@@ -1,7 +1,7 @@
 #include "ops/pool.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/max_pool_image.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

@@ -1,6 +1,6 @@
 // A build for any machine of the x86-64-v2 kind and better: three levels, of which the machine's instructions
 // choose.
-#include "backend/onednn/isa_check.h"
+#include "backend/onednn/runtime/isa_check.h"
 
 extern "C" {
 extern const trainyard::backend::KernelLevel trainyard_level_base, trainyard_level_v3, trainyard_level_v4;

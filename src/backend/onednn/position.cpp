@@ -1,8 +1,8 @@
-#include "ops/position.h"
+#include "ops/sequence/position.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

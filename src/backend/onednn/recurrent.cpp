@@ -1,12 +1,12 @@
 // Work that does not depend on the step before is one matrix product over all steps: W x, and all gradients
 // of weights and of src. A step itself is one product with U and one pass over its gates.
 
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
 #include "backend/onednn/recurrent_gates.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

@@ -1,7 +1,7 @@
 #include "backend/onednn/recurrent_gates.h"
 
-#include "backend/onednn/dnnl_kernel.h"
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/vector_math.h"
 #include "base/parallel.h"
 
 namespace trainyard::backend::onednn {

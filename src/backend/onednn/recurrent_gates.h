@@ -5,7 +5,7 @@
 
 #include <dnnl.hpp>
 
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "tensor/layout.h"
 
 namespace trainyard::backend::onednn {

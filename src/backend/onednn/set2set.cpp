@@ -1,11 +1,11 @@
-#include "ops/graph_layers.h"
+#include "ops/sequence/graph_layers.h"
 
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/recurrent_gates.h"
-#include "backend/onednn/row_product.h"
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/row_product.h"
+#include "backend/onednn/runtime/vector_math.h"
 #include "base/parallel.h"
 
 // As in gated_graph_conv.cpp, a thread takes a graph through all of its steps. W q* + U q is one product with

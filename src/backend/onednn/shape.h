@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 
 namespace trainyard::backend::onednn {
 

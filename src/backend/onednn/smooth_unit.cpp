@@ -1,9 +1,9 @@
 #include "ops/smooth_unit.h"
 
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
 #include "backend/onednn/elementwise.h"
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
+#include "backend/onednn/runtime/vector_math.h"
 
 namespace trainyard::backend::onednn {
 namespace {

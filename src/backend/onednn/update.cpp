@@ -3,7 +3,7 @@
 #include "backend/flat_update.h"
 #include "backend/kernel.h"
 #include "backend/onednn/backend.h"
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 
 // One pass over the arenas. The planner lays parameters, gradients and each slot out in the same order, so

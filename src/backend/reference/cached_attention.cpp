@@ -1,4 +1,4 @@
-#include "ops/cached_attention.h"
+#include "ops/sequence/cached_attention.h"
 
 #include "backend/reference/backend.h"
 

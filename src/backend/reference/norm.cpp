@@ -1,7 +1,6 @@
 #include "ops/norm.h"
 #include "backend/reference/backend.h"
 #include "backend/reference/elementwise.h"
-#include "ops/batch_norm_apply.h"
 
 namespace trainyard::backend::reference {
 

@@ -1,4 +1,4 @@
-#include "ops/position.h"
+#include "ops/sequence/position.h"
 
 #include "backend/reference/backend.h"
 

@@ -1,4 +1,4 @@
-#include "ops/graph_layers.h"
+#include "ops/sequence/graph_layers.h"
 
 #include "backend/reference/backend.h"
 

@@ -3,7 +3,7 @@
 #include "networks/builder.h"
 #include "networks/generator/counts.h"
 #include "networks/generator/parameter.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "tensor/tensor.h"
 
 namespace trainyard::networks::generator {

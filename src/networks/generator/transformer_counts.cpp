@@ -4,7 +4,7 @@
 // number for each choice of a token, and sorted, unit_in and hidden have a row for each.
 
 #include "networks/generator/generator.h"
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 
 namespace trainyard::networks::generator {
 namespace {

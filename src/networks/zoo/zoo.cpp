@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "networks/zoo/network_files.h"
 #include "ops/detection.h"
-#include "ops/experts.h"
 #include "ops/loss.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
+#include "ops/sequence/experts.h"
 #include "ops/shape.h"
 
 namespace trainyard::networks {

@@ -61,10 +61,10 @@ struct Model {
 };
 
 // Builds the network, with its loss unless nobody wants it: mean softmax cross-entropy, of sequences over the
-// steps within their lengths; of boxes the focal loss of classes and Huber's of offsets, over the anchors that
-// find one; and, in training, the penalties on weights and on the use of experts. In inference there is no
-// dropout and batch norm uses the running statistics; names and shapes of parameters and statistics are those
-// of training.
+// steps within their lengths; of boxes the focal loss of classes and Huber's of offsets, over the anchors
+// that find one; and, in training, the penalties on weights and on the use of experts. In inference there is
+// no dropout and batch norm uses the running statistics; names and shapes of parameters and statistics are
+// those of training.
 Model build_model(const ModelOptions& options);
 
 // A network that makes text token by token, for some new steps of each sequence behind those of its caches.

@@ -4,9 +4,9 @@
 
 #include "ops/dense.h"
 #include "ops/elementwise.h"
-#include "ops/graph_layers.h"
 #include "ops/norm.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
+#include "ops/sequence/graph_layers.h"
 
 namespace trainyard::predict {
 

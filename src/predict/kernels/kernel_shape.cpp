@@ -4,7 +4,7 @@
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/pool.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 #include "ops/update.h"
 
 namespace trainyard::predict {

@@ -2,7 +2,7 @@
 
 #include "base/parallel.h"
 #include "ops/conv2d.h"
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 #include "plan/compile.h"
 #include "predict/kernels/measured_run.h"
 

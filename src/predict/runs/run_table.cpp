@@ -240,7 +240,7 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   const bool oom = record.status == record::Status::oom;
   const std::size_t steps = record.step_seconds.size();
   if (asked("network", "").empty() || batch < 1 || asked("mode", "train") != "train" ||
-      number("accumulate", 1) > 1 || !asked("plan_limit", "").empty() ||
+      number("accumulate", 1) > 1 || !asked("memory_limit", "").empty() ||
       !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
     return std::nullopt;
   TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};

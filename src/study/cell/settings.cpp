@@ -62,8 +62,8 @@ std::string why_not_predicted(const std::string& run, const record::Settings& se
   for (const auto& [name, learned] : {std::pair("mode", "train"), std::pair("strategy", "single")})
     if (const std::string given = setting_or(settings, name, learned); given != learned)
       return fmt::format("{} {}", name, given);
-  if (const std::string limit = setting_text(settings, "plan_limit"); !limit.empty())
-    return "plan_limit " + limit;
+  if (const std::string limit = setting_text(settings, "memory_limit"); !limit.empty())
+    return "memory_limit " + limit;
   return "";
 }
 

@@ -4,7 +4,7 @@
 #include "engine/canonical.h"
 #include "engine/checkpoint.h"
 #include "graph/autodiff.h"
-#include "ops/cached_attention.h"
+#include "ops/sequence/cached_attention.h"
 #include "plan/compile.h"
 #include "train/session/device_threads.h"
 #include "train/session/job_check.h"

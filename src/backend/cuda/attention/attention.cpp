@@ -1,4 +1,4 @@
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 
 #include "backend/cuda/attention/attention_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

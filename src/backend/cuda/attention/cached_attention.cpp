@@ -1,4 +1,4 @@
-#include "ops/cached_attention.h"
+#include "ops/sequence/cached_attention.h"
 
 #include "backend/cuda/attention/cached_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

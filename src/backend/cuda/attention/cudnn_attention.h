@@ -2,7 +2,7 @@
 
 #include "backend/cuda/runtime/cudnn_graph.h"
 #include "backend/cuda/runtime/tuning.h"
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 
 namespace trainyard::backend::cuda {
 

@@ -1,4 +1,4 @@
-#include "ops/experts.h"
+#include "ops/sequence/experts.h"
 
 #include "backend/cuda/experts/experts_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

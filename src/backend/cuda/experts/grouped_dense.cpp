@@ -1,4 +1,4 @@
-#include "ops/grouped_dense.h"
+#include "ops/sequence/grouped_dense.h"
 
 #include "backend/cuda/experts/experts_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

@@ -5,7 +5,6 @@
 #include "backend/cuda/runtime/chunk_table.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
-#include "ops/batch_norm_apply.h"
 
 namespace trainyard::backend::cuda {
 

@@ -1,4 +1,4 @@
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 
 #include "backend/cuda/rnn/rnn_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"

@@ -7,7 +7,7 @@
 #include "backend/cuda/rnn/rnn_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 
 namespace trainyard::backend::cuda {
 

@@ -1,4 +1,4 @@
-#include "backend/onednn/isa_check.h"
+#include "backend/onednn/runtime/isa_check.h"
 
 #include <csignal>
 #include <cstdlib>

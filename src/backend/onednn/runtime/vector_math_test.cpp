@@ -1,4 +1,4 @@
-#include "backend/onednn/vector_math.h"
+#include "backend/onednn/runtime/vector_math.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend/onednn/isa_check.h"
+#include "backend/onednn/runtime/isa_check.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 #include "base/parallel.h"
 #include "process/child.h"
 

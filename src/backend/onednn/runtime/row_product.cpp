@@ -1,4 +1,4 @@
-#include "backend/onednn/row_product.h"
+#include "backend/onednn/runtime/row_product.h"
 
 namespace trainyard::backend::onednn {
 namespace {

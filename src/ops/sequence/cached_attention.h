@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/attention.h"
+#include "ops/sequence/attention.h"
 
 namespace trainyard::ops {
 

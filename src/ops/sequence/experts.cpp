@@ -1,4 +1,4 @@
-#include "ops/experts.h"
+#include "ops/sequence/experts.h"
 
 namespace trainyard::ops {
 

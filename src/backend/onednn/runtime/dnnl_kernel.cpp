@@ -1,6 +1,6 @@
-#include "backend/onednn/dnnl_kernel.h"
+#include "backend/onednn/runtime/dnnl_kernel.h"
 
-#include "backend/onednn/isa_check.h"
+#include "backend/onednn/runtime/isa_check.h"
 
 namespace trainyard::backend::onednn {
 

@@ -1,4 +1,4 @@
-#include "ops/registry.h"
+#include "ops/registry/registry.h"
 
 #include <gtest/gtest.h>
 

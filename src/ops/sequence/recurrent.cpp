@@ -1,4 +1,4 @@
-#include "ops/recurrent.h"
+#include "ops/sequence/recurrent.h"
 
 namespace trainyard::ops {
 

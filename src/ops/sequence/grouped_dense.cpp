@@ -1,4 +1,4 @@
-#include "ops/grouped_dense.h"
+#include "ops/sequence/grouped_dense.h"
 
 namespace trainyard::ops {
 
