@@ -89,19 +89,19 @@ networks::Model model_of(const Subject& subject, int micro_batches = 1) {
 }
 
 // What training leaves: all that outlives a step, byte by byte, and the losses.
-struct Trained {
+struct LimitedRun {
   std::vector<float> losses;
   std::map<Region, std::vector<float>> kept;
   StepPlan plan;
 };
 
-Trained train(const networks::Model& model, const char* backend, const plan::CompileOptions& options,
-              int micro_batches = 1) {
+LimitedRun train(const networks::Model& model, const char* backend, const plan::CompileOptions& options,
+                 int micro_batches = 1) {
   engine::Executor executor(plan::compile(model.graph, *backend::make_backend(backend), options));
   engine::initialise_state(executor, 1);
   engine::initialise_optimizer(executor, 1);
   constexpr std::int64_t kSteps = 2;
-  Trained trained{.plan = executor.plan()};
+  LimitedRun trained{.plan = executor.plan()};
   for (std::int64_t step = 0; step < kSteps; ++step) {
     for (std::int64_t i = 0; i < micro_batches; ++i) {
       const std::int64_t batch = step * micro_batches + i;
@@ -123,7 +123,7 @@ void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b, 
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0) << what;
 }
 
-void expect_same(const Trained& limited, const Trained& whole) {
+void expect_same(const LimitedRun& limited, const LimitedRun& whole) {
   expect_same_bits(limited.losses, whole.losses, "losses");
   for (const auto& [region, numbers] : whole.kept)
     expect_same_bits(limited.kept.at(region), numbers, plan::name(region));
@@ -157,7 +157,7 @@ TEST_P(Recomputation, OfAllNodesGivesTheSameBits) {
   const plan::Recomputed changed = plan::recompute(fused, all);
   graph::verify(changed.graph);
   EXPECT_GT(changed.again.size(), 0u);
-  const Trained once = train(model, GetParam().backend, {});
+  const LimitedRun once = train(model, GetParam().backend, {});
   model.graph = changed.graph;
   expect_same(train(model, GetParam().backend, {.fuse = false}), once);
 }
@@ -174,12 +174,12 @@ INSTANTIATE_TEST_SUITE_P(Networks, PlanLimit, testing::ValuesIn(subjects_that_sh
 
 TEST_P(PlanLimit, IsKeptAndChangesNoBit) {
   const networks::Model model = model_of(GetParam());
-  const Trained whole = train(model, GetParam().backend, {});
+  const LimitedRun whole = train(model, GetParam().backend, {});
   ASSERT_EQ(whole.plan.recomputed_work().bytes_moved, 0);
   for (const double share : {(1 + GetParam().reached) / 2, GetParam().reached}) {
     SCOPED_TRACE(share);
     const std::size_t limit = limit_at(whole.plan, share);
-    const Trained limited = train(model, GetParam().backend, {.limit_bytes = limit});
+    const LimitedRun limited = train(model, GetParam().backend, {.limit_bytes = limit});
     EXPECT_LE(limited.plan.total_bytes(), limit);
     EXPECT_EQ(limited.plan.limit_bytes, limit);
     EXPECT_EQ(limited.plan.unlimited_bytes, whole.plan.total_bytes());
@@ -195,9 +195,9 @@ TEST_P(PlanLimit, HoldsWithoutFusionAndForGradientsThatAreKept) {
   const networks::Model model = model_of(GetParam(), 2);
   for (const bool fuse : {false, true}) {
     plan::CompileOptions options{.fuse = fuse, .keep_gradients = true};
-    const Trained whole = train(model, GetParam().backend, options, 2);
+    const LimitedRun whole = train(model, GetParam().backend, options, 2);
     options.limit_bytes = limit_at(whole.plan, (1 + GetParam().reached) / 2);
-    const Trained limited = train(model, GetParam().backend, options, 2);
+    const LimitedRun limited = train(model, GetParam().backend, options, 2);
     EXPECT_LE(limited.plan.total_bytes(), options.limit_bytes);
     EXPECT_GT(limited.plan.recomputed_work().bytes_moved, 0);
     expect_same(limited, whole);
