@@ -75,9 +75,9 @@ std::optional<Columns> columns_of(const PatternGraph& graph, Tracer& tracer, con
   if (*spec.elements() / found.width != sizes.sequences * sizes.steps) return std::nullopt;
   while (found.shared < sizes.heads && at(0, found.shared, 0, 0) == first) ++found.shared;
   if (sizes.heads % found.shared != 0) return std::nullopt;
-  for (const std::int64_t sequence : samples_of(sizes.sequences))
-    for (const std::int64_t step : samples_of(sizes.steps))
-      for (const std::int64_t column : samples_of(sizes.size))
+  for (const std::int64_t sequence : tested_places(sizes.sequences))
+    for (const std::int64_t step : tested_places(sizes.steps))
+      for (const std::int64_t column : tested_places(sizes.size))
         for (std::int64_t head = 0; head < sizes.heads; ++head) {
           const Place place = at(sequence, head, step, column);
           const std::int64_t row = place.index / found.width;
@@ -191,9 +191,9 @@ struct Result {
 
 bool is_result(Tracer& tracer, const std::string& sums, const Sizes& sizes, Result& result) {
   const std::int64_t width = sizes.heads * sizes.size;
-  for (const std::int64_t sequence : samples_of(sizes.sequences))
-    for (const std::int64_t step : samples_of(sizes.steps))
-      for (const std::int64_t column : samples_of(width)) {
+  for (const std::int64_t sequence : tested_places(sizes.sequences))
+    for (const std::int64_t step : tested_places(sizes.steps))
+      for (const std::int64_t column : tested_places(width)) {
         const std::int64_t head = column / sizes.size;
         const std::int64_t wanted =
             ((sequence * sizes.heads + head) * sizes.steps + step) * sizes.size + column % sizes.size;

@@ -123,7 +123,7 @@ std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t begin, s
   return count;
 }
 
-std::array<std::int64_t, 3> samples_of(std::int64_t count) {
+std::array<std::int64_t, 3> tested_places(std::int64_t count) {
   return {0, std::min<std::int64_t>(1, count - 1), count - 1};
 }
 

@@ -118,6 +118,6 @@ std::int64_t product(const std::vector<std::int64_t>& dims, std::size_t begin, s
 
 // Returns the first, the second and the last of so many. What is affine agrees everywhere when it agrees
 // there.
-std::array<std::int64_t, 3> samples_of(std::int64_t count);
+std::array<std::int64_t, 3> tested_places(std::int64_t count);
 
 }  // namespace trainyard::interchange

@@ -59,7 +59,7 @@ bool is_turned(const PatternGraph& graph, const std::string& value, const std::s
   if (negative == nullptr || !move || dims.empty() || graph.known().spec(value).dims != dims) return false;
   const std::int64_t size = dims.back(), half = size / 2;
   Tracer tracer(graph);
-  for (const std::int64_t row : samples_of(product(dims, 0, dims.size() - 1)))
+  for (const std::int64_t row : tested_places(product(dims, 0, dims.size() - 1)))
     for (std::int64_t i = 0; i < size; ++i) {
       const Origin origin = (*move)(row * size + i);
       const std::string& from = origin.input == 0 ? negative->inputs[0] : joined->inputs[1];
@@ -121,7 +121,7 @@ std::optional<std::string> first_rows(const PatternGraph& graph, const std::stri
   if (!is_weight(graph, first.source) || table.dims.back() != width || hides(graph, first.source))
     return std::nullopt;
   for (std::int64_t step = 0; step < steps; ++step)
-    for (const std::int64_t column : samples_of(width))
+    for (const std::int64_t column : tested_places(width))
       if (const Place place = tracer.trace(value, step * width + column);
           place.source != first.source || place.index != step * width + column)
         return std::nullopt;

@@ -79,7 +79,7 @@ inline constexpr Figure kFigures[] = {
     {"recomputed_flops_per_step", FigureType::whole, unit::flops_per_step, Better::none, "step",
      "there: of convolutions and matrix products that run a second time, in the backward pass, on all "
      "devices; with `flops_per_step` they are all that run"},
-    {"recomputed_bytes_per_step", FigureType::whole, unit::bytes, Better::none, "step",
+    {"recomputed_bytes_per_step", FigureType::whole, unit::bytes_per_step, Better::none, "step",
      "there: that kernels which run a second time have to move, on all devices; not in `bytes_per_step`"},
     {"device_memory_bytes", FigureType::whole, unit::bytes, Better::less, "step",
      "what a GPU has less of its memory after the run than before it; nothing is given back meanwhile, so "

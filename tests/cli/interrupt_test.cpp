@@ -81,7 +81,7 @@ TEST_F(InterruptTest, ExplainShowsTheKernelsThatItTimed) {
   };
   // A step of seconds on any core: neither one kernel nor all are timed soon.
   const CommandResult result =
-      interrupt_when("explain fc --layers 64 --width 1024 --batch 1024 --threads 1 --time --json", SIGINT,
+      interrupt_when("explain fc --layers 48 --width 512 --batch 2048 --threads 1 --time --json", SIGINT,
                      [&](const CommandResult& ended) { return timed(ended) > 0; });
   EXPECT_TRUE(parse_json<SortedJson>(result.out)["interrupted"]);
   EXPECT_NE(result.err.find(fmt::format("{} of", timed(result))), std::string::npos) << result.err;

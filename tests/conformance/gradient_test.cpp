@@ -168,6 +168,7 @@ TEST(GradientList, OpsWithoutOne) {
                                        "attention_grad",
                                        "average_pool_d_src",
                                        "balance_penalty_grad",
+                                       "batch_norm_apply",  // the planner makes it, behind the backward pass
                                        "batch_norm_grad",
                                        "box_loss_grad",
                                        "cached_attention",  // of inference

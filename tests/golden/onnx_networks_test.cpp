@@ -38,14 +38,18 @@ HostTensor whole_numbers(const Shape& shape, const std::vector<std::int32_t>& nu
   return tensor;
 }
 
-// The file has sequence after sequence, a step reads step after step.
-HostTensor by_steps(const std::vector<double>& ids, std::int64_t sequences) {
-  const auto steps = static_cast<std::int64_t>(ids.size()) / sequences;
-  HostTensor tensor({steps, sequences}, DType::i32);
+// The file has sequence after sequence, a step reads step after step. PyTorch's labels are the next tokens; a
+// network that is asked for masked ones has its labels behind the tokens.
+HostTensor by_steps(const std::vector<double>& ids, std::int64_t sequences, bool masked) {
+  const auto steps = static_cast<std::int64_t>(ids.size()) / sequences, length = steps - 1;
+  const std::int64_t rows = masked ? 2 * length : steps;
+  HostTensor tensor({rows, sequences}, DType::i32);
   for (std::int64_t n = 0; n < sequences; ++n)
-    for (std::int64_t t = 0; t < steps; ++t)
-      tensor.as<std::int32_t>()[static_cast<std::size_t>(t * sequences + n)] =
-          static_cast<std::int32_t>(ids[static_cast<std::size_t>(n * steps + t)]);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t step = masked && row >= length ? row - length + 1 : row;
+      tensor.as<std::int32_t>()[static_cast<std::size_t>(row * sequences + n)] =
+          static_cast<std::int32_t>(ids[static_cast<std::size_t>(n * steps + step)]);
+    }
   return tensor;
 }
 
@@ -53,7 +57,7 @@ void write_samples(train::Session& session, const networks::NetworkInfo& info, c
   engine::Executor& executor = session.executor();
   if (info.reads_sequences()) {
     const auto length = static_cast<std::int32_t>(info.input[0]);
-    executor.write("tokens", by_steps(step.input, step.batch));
+    executor.write("tokens", by_steps(step.input, step.batch, info.masked));
     executor.write("lengths",
                    whole_numbers({step.batch}, std::vector(static_cast<std::size_t>(step.batch), length)));
     return;
@@ -73,6 +77,7 @@ void expect_loss_of_pytorch(const std::filesystem::path& folder, const std::stri
   const auto file = read_trainable(folder / (name + ".onnx"));
   EXPECT_NE(file->note.find("starts from the"), std::string::npos) << file->note;
   EXPECT_EQ(file->note.find("random"), std::string::npos) << file->note;
+  EXPECT_EQ(file->info.masked, name == "bert") << "only its steps see those behind them";
   train::SessionOptions options{.model = {.network = name, .batch = step.batch, .imported = file->build}};
   options.update.schedule.rate = 0.1;
   options.threads = 1;

@@ -10,7 +10,7 @@ namespace {
 // A magic number has two zero bytes, the element type (8: unsigned byte) and the rank; then comes one size an
 // axis. All are big-endian.
 constexpr std::uint32_t kImagesMagic = 0x00000803, kLabelsMagic = 0x00000801;
-constexpr std::int64_t kMaxSide = 16384;
+constexpr std::int64_t kLargestSide = 16384;
 
 std::uint32_t read_word(data::GzipFile& file) {
   unsigned char b[4];
@@ -63,7 +63,7 @@ std::vector<std::uint8_t> read_payload(data::GzipFile& file, std::int64_t expect
 Shape read_images_header(data::GzipFile& file) {
   check_magic(file, kImagesMagic, "images of unsigned bytes");
   const std::int64_t count = read_dim(file, "images", INT32_MAX);
-  const std::int64_t height = read_dim(file, "rows", kMaxSide), width = read_dim(file, "columns", kMaxSide);
+  const std::int64_t height = read_dim(file, "rows", kLargestSide), width = read_dim(file, "columns", kLargestSide);
   return {count, 1, height, width};
 }
 

@@ -158,7 +158,10 @@ class TransformerCounts {
     layers_.forward_node(0, rows_ + chosen_ + sorted_, 0, rows_ + chosen_ + sorted_);  // dispatch
     layers_.save(sorted_);
     layers_.backward_node(0, sorted_ + chosen_ + rows_, sorted_ + rows_);
-    layers_.backward_node(0, 3 * rows_, 3 * rows_);  // both gradients of what the router and the experts read
+    // Both gradients of what the router and the experts read; of a sum before a norm, one more in the same
+    // node.
+    const Wide summed = sizes_.post_norm ? rows_ : 3 * rows_;
+    layers_.backward_node(0, summed, sizes_.post_norm ? 4 * rows_ : summed);
     const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
     grouped(sizes_.width, in,
             {.forward = by_output() ? unit_in_ : 0,

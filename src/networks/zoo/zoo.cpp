@@ -233,7 +233,7 @@ std::optional<Detection> add_named(Model& model, Builder& builder, const ModelOp
   return std::nullopt;
 }
 
-void add_imported(Model& model, const ModelOptions& options, Graph imported, bool masked) {
+void add_imported(Model& model, const ModelOptions& options, Graph imported) {
   Graph& graph = model.graph;
   graph = std::move(imported);
   model.logits = graph.outputs().front();
@@ -246,7 +246,9 @@ void add_imported(Model& model, const ModelOptions& options, Graph imported, boo
     if (options.classes != 0)
       fail(ErrorKind::usage, "classes {}: network '{}' has those of its vocabulary, {}", options.classes,
            options.network, classes);
-    if (options.loss) add_labels_of_steps(model, masked);
+    const Shape tokens = graph.shape(model.tokens);
+    const std::int64_t length = graph.shape(model.logits)[0] / tokens[1];
+    if (options.loss) add_labels_of_steps(model, tokens[0] != length + 1);
     return;
   }
   model.images = graph.find("images");
@@ -305,8 +307,7 @@ Model build_model(const ModelOptions& options) {
   std::optional<Detection> said;
   if (const auto file = network_file(options.network); options.imported || file)
     add_imported(model, options,
-                 (options.imported ? options.imported : file->build)(options.batch, options.training),
-                 file && file->info.masked);
+                 (options.imported ? options.imported : file->build)(options.batch, options.training));
   else
     said = add_named(model, builder, options);
 
