@@ -63,7 +63,8 @@ std::vector<std::uint8_t> read_payload(data::GzipFile& file, std::int64_t expect
 Shape read_images_header(data::GzipFile& file) {
   check_magic(file, kImagesMagic, "images of unsigned bytes");
   const std::int64_t count = read_dim(file, "images", INT32_MAX);
-  const std::int64_t height = read_dim(file, "rows", kLargestSide), width = read_dim(file, "columns", kLargestSide);
+  const std::int64_t height = read_dim(file, "rows", kLargestSide),
+                     width = read_dim(file, "columns", kLargestSide);
   return {count, 1, height, width};
 }
 
