@@ -1,5 +1,5 @@
 // This file exports attention and what tells steps their place, as the ops of which frameworks make them.
-// What patterns recognise in a file becomes ours again.
+// Patterns recognise them in a file and make them ours again.
 
 #include "interchange/onnx_rules.h"
 #include "ops/sequence/position.h"

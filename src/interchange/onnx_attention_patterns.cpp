@@ -313,7 +313,7 @@ bool match_attention(PatternGraph& graph, std::size_t place) {
   const auto& [q, k, v] = found->parts;
   const std::size_t last = graph.place_of(found->result.value);
   onnx::Node node = fused_node(graph.node(last), "Attention", kOwnDomain, {q.source, k.source, v.source});
-  // Where one sequence or one step leaves the order open, that of the rows is the simplest.
+  // The order of the rows is the simplest when one sequence or one step leaves the order open.
   const bool out_batch_first = found->batch_first ? found->result.batch_first : !found->result.steps_first;
   node.attributes = {attribute("heads", found->sizes.heads),
                      attribute("kv_heads", found->sizes.heads / k.shared),

@@ -107,7 +107,7 @@ class OnnxImport {
     return all;
   }
 
-  // What cannot be moved into the file's shape is no output.
+  // A value that cannot be moved into the file's shape is no output.
   ValueId output_of(const std::string& name) {
     const std::size_t before = out_.graph.nodes().size();
     const ValueId value = context_.output(name);
@@ -238,7 +238,7 @@ TensorSpec OpaqueNodes::input_spec(const std::string& value) const {
   return context_.declared(value);
 }
 
-// What follows from the shapes of our graph goes before what is known without it.
+// Shapes of our graph go before those that are known without it.
 TensorSpec OpaqueNodes::output_spec(const onnx::Node& node, std::size_t output) const {
   const TensorSpec said = context_.declared(node.outputs[output]);
   if (said.elements()) return said;

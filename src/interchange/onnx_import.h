@@ -31,7 +31,7 @@ struct OnnxNetwork {
   std::vector<Obstacle> obstacles;
   // Numbers of parameters that the file holds, and that it leaves to its caller.
   std::int64_t numbers_in_file = 0, numbers_left_out = 0;
-  // What was recognised in several nodes ("attention"), with how often.
+  // Counts what was recognised in several nodes ("attention").
   std::map<std::string, std::int64_t> recognised;
   // The input of sequences, i32 (steps + 1, N), where the file reads token ids (N, steps); else kNone. The
   // output then has the logits of all steps as rows, step by step.

@@ -158,7 +158,7 @@ KnownValues::KnownValues(const onnx::Model& model, std::int64_t batch) {
   const bool open = std::any_of(model.inputs.begin(), model.inputs.end(), [](const onnx::ValueInfo& input) {
     return std::find(input.spec.dims.begin(), input.spec.dims.end(), kUnknown) != input.spec.dims.end();
   });
-  // What the file declares of values in between is for its own batch.
+  // The file declares values in between for its own batch.
   if (!open)
     for (const auto* values : {&model.values, &model.outputs})
       for (const onnx::ValueInfo& value : *values) specs_[value.name] = value.spec;
@@ -203,7 +203,7 @@ void KnownValues::follow(const onnx::Node& node) {
     tensor.name = name;
     tensor.dtype = specs_[name].dtype;
     tensor.dims = specs_[name].dims;
-    // Of many numbers there is one copy. Rules read few.
+    // Many numbers have one copy, because rules read few.
     if (static_cast<std::int64_t>(content->size()) <= onnx::kReadNumbers) tensor.numbers = *content;
     numbers_[name] = content;
     constants_[name] = std::move(tensor);
@@ -264,7 +264,7 @@ Shared KnownValues::numbers(const std::string& value, int depth) const {
 }
 
 Shared KnownValues::compute(const onnx::Node& node, std::size_t output, int depth) const {
-  // What the file declares may be wrong; only what follows counts.
+  // The file may declare wrong shapes; only what follows from its nodes counts.
   const TensorSpec dst = followed_specs(node)[output];
   if (node.type == "Shape") {
     const TensorSpec src = node.inputs.empty() ? TensorSpec{} : spec(node.inputs[0]);

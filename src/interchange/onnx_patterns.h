@@ -31,7 +31,7 @@ class PatternGraph {
 
   // Returns the other input of a node of two inputs, where one is `value`.
   static std::optional<std::string> other(const onnx::Node& node, const std::string& value);
-  // Of a node with two inputs, one of which is a single number: that number, and the other input.
+  // Returns the number and the other input of a node with two inputs, one of which is a single number.
   struct WithNumber {
     double number;
     std::string value;
@@ -72,7 +72,7 @@ std::vector<PatternRow> rotary_patterns();
 std::vector<PatternRow> attention_patterns();
 std::vector<PatternRow> position_patterns();
 
-// What is added to a score hides a step when it is no more than this.
+// A number that is added to a score hides its step when it is no more than this.
 inline constexpr double kHidden = -1e4;
 
 // Replaces all that is recognised, and counts it by name.

@@ -122,7 +122,7 @@ TEST(KnownValues, FollowWindowsAndNotWhatIsDeclaredForAnotherBatch) {
   EXPECT_EQ(known.spec("f").dims, (std::vector<std::int64_t>{7, 60}));
 }
 
-// What two inputs of an op do not fit to each other is found without a read outside of them.
+// Inputs of an op that do not fit each other are found without a read outside of them.
 TEST(KnownValues, ShapesThatDoNotFitAreUnknown) {
   onnx::Model model = small_onnx_model("Relu");
   onnx::Tensor three = small_tensor("three", "i64", {3}, std::vector<std::int64_t>{1, 2, 3});

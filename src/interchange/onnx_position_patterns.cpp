@@ -1,4 +1,4 @@
-// What tells steps their place: a table that is added to sequences, and rotary angles.
+// Patterns of what tells steps their place: a table that is added to sequences, and rotary angles.
 
 #include "interchange/onnx_patterns.h"
 #include "interchange/onnx_rules.h"

@@ -64,7 +64,7 @@ struct Anchors {
 
 inline constexpr std::int64_t kBoxNumbers = 5;  // of a box in a batch: class, left, top, right, bottom
 
-// What an anchor is to say.
+// AnchorTarget is what an anchor is to say.
 struct AnchorTarget {
   static constexpr std::int32_t kBackground = -1, kPassedOver = -2;
 

@@ -35,7 +35,7 @@ class StepSketch {
   // A flag for each step of the plan.
   using Flags = std::vector<char>;
 
-  // What a choice comes to.
+  // The outcome of a choice.
   struct Outlook {
     double cost = 0;              // of the steps that run again, as cost() of each
     std::size_t most_living = 0;  // bytes of the slab
@@ -51,7 +51,7 @@ class StepSketch {
   bool is_forward(std::size_t step) const { return steps_[step].forward; }
   // Bytes that a roof of kFlopsPerByte would let pass in the time of the step.
   double cost(std::size_t step) const { return steps_[step].cost; }
-  // Of the step's results in the slab.
+  // Bytes of the step's results in the slab.
   std::size_t bytes(std::size_t step) const;
   // For each step, the bytes made until then that later forward steps read, and the steps that made them.
   std::vector<std::size_t> crossing_bytes() const;

@@ -36,7 +36,7 @@ StepSketch::StepSketch(const CompiledStep& whole) : producer_(whole.plan.buffers
     } else if (const graph::Node& node = graph.node(step.node); can_run_again({graph, node})) {
       part.node = node.outputs.front();
       part.keeps_small = !graph::mutated_inputs({graph, node}).empty();
-      // What outlives the step needs its memory anyway.
+      // A value that outlives the step needs its memory anyway.
       part.can_drop = std::none_of(node.outputs.begin(), node.outputs.end(), [&](graph::ValueId output) {
         return std::count(graph.outputs().begin(), graph.outputs().end(), output) > 0;
       });

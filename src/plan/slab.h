@@ -5,7 +5,7 @@
 // The slab is the one array that temporaries, saved activations and workspaces share by lifetime.
 namespace trainyard::plan {
 
-// What one step does with buffers, by their numbers. Others own the lists.
+// Says which buffers one step uses, by their numbers. Others own the lists.
 struct SlabStep {
   std::span<const int> inputs, outputs;
   int workspace = -1;

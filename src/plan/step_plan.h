@@ -76,7 +76,8 @@ struct StepPlan {
   std::vector<Buffer> buffers;
   std::array<std::size_t, kRegions> region_bytes{};
   std::vector<std::string> fusions;  // what the fusion pass did, and did not and why
-  // Of a plan that had to fit a limit: that, and the bytes of the plan that computes nothing again; else 0.
+  // The limit that a plan had to fit, and the bytes of the plan that computes nothing again; 0 without a
+  // limit.
   std::size_t limit_bytes = 0, unlimited_bytes = 0;
 
   std::size_t bytes(Region region) const { return region_bytes[static_cast<std::size_t>(region)]; }

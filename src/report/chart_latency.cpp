@@ -127,7 +127,7 @@ constexpr const char* kLatencyView = R"json({
   ]
 })json";
 
-// How the points of one chart are told apart: by panel what was run, by line how, by name along the line.
+// Tells the points of one chart apart: a panel says what was run, a line how, a name where along the line.
 struct LatencyAxes {
   std::vector<Axis> panels, lines;
   const Axis* named = nullptr;

@@ -35,7 +35,8 @@ TEST(LatencyCharts, AreNoneWhereNothingInfers) {
 TEST(LatencyCharts, MarkThePointsThatNoOtherBeats) {
   TestStudy study =
       make_test_study("s", {{"threads", {std::int64_t{1}, std::int64_t{2}}}, {"batch", batches()}}, 1);
-  // Of one thread batch 16 is slower than batch 4 by either measure; two threads beat batch 1 of one thread.
+  // With one thread batch 16 is slower than batch 4 by either measure; two threads beat batch 1 of one
+  // thread.
   const double latency[] = {0.004, 0.010, 0.050, 0.003, 0.008, 0.024};
   const double speed[] = {250, 400, 320, 333, 500, 667};
   for (std::size_t cell = 0; cell < 6; ++cell)

@@ -30,7 +30,7 @@ struct StoppingOptions {
 // Error (usage) for what cannot be meant.
 record::StoppingLimits to_limits(const StoppingOptions& options, std::int64_t max_steps);
 
-// What `decode` makes of each sequence.
+// Says what `decode` makes of each sequence.
 struct DecodeOptions {
   std::int64_t prompt_tokens = record::default_whole("prompt_tokens", "bench"),
                new_tokens = record::default_whole("new_tokens", "bench");
@@ -42,7 +42,7 @@ void visit_settings(DecodeOptions& options, const Visit& visit) {
   visit("new_tokens", options.new_tokens);
 }
 
-// How requests come, and how batches are made of them.
+// Says how requests come, and how batches are made of them.
 struct RequestOptions {
   std::string arrivals;  // empty: no requests, but full batches one after the other
   std::int64_t requests = record::default_whole("requests", "bench");

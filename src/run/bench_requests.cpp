@@ -51,7 +51,7 @@ serve::QueueOptions queue_of(const BenchOptions& options) {
           .stop = [] { return process::StopRequest::asked(); }};
 }
 
-// What a batch did on average: those that were not full ran as smaller sizes.
+// Returns the work of a batch on average: those that were not full ran as smaller sizes.
 train::RunFacts facts_of(const ServedNetwork& network, const std::vector<CompiledBatch>& sizes,
                          std::int64_t batches) {
   train::RunFacts facts = network.facts();

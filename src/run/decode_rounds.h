@@ -24,7 +24,7 @@ class DecodeRounds {
   train::Decoding& decoding() { return decoding_; }
   const train::Decoding& decoding() const { return decoding_; }
   graph::Cost round_cost() const;
-  // Of a step that makes tokens, the mean over their places.
+  // Returns the cost of a step that makes tokens, as a mean over their places.
   graph::Cost step_cost() const;
 
  private:

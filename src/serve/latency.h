@@ -4,7 +4,7 @@
 
 namespace trainyard::serve {
 
-// What is told of times: their middle and their tail. Zero where there are none.
+// Holds the middle and the tail of times. Zero where there are none.
 struct Tail {
   double median = 0, p95 = 0, p99 = 0, max = 0;
 };

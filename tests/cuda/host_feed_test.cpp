@@ -51,7 +51,7 @@ class GpuFedByTheHost : public GpuTest {
   const data::Dataset digits_ = small_dataset({1, 28, 28});
 };
 
-// Who asks a network has no labels; what makes batches makes them all the same, and they go nowhere.
+// A network that is only asked has no labels; batches have them all the same, and they go nowhere.
 TEST_F(GpuFedByTheHost, ANetworkWithoutALossGetsItsImages) {
   train::SessionOptions bare = options("deepmnist", 50);
   bare.model.training = bare.model.loss = false;

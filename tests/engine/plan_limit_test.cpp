@@ -88,7 +88,7 @@ networks::Model model_of(const Subject& subject, int micro_batches = 1) {
   return model;
 }
 
-// What training leaves: all that outlives a step, byte by byte, and the losses.
+// Holds what training leaves: all that outlives a step, byte by byte, and the losses.
 struct LimitedRun {
   std::vector<float> losses;
   std::map<Region, std::vector<float>> kept;

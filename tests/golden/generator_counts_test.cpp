@@ -166,7 +166,7 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
   }
   RecordProperty("least", fmt::format("{}", least));
   RecordProperty("most", fmt::format("{}", most));
-  // Where nothing is saved, the stream of a transformer outlives the nodes of a part that do not read it.
+  // The stream of a transformer outlives the nodes of a part that do not read it when nothing is saved.
   EXPECT_GT(least, 0.85) << least_of;
   EXPECT_LT(most, 1.5);
 }

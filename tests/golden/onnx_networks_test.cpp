@@ -113,7 +113,7 @@ std::map<std::string, std::int64_t> ops_of(const graph::Graph& graph) {
   return count;
 }
 
-// What is not fused would be seen in the ops.
+// Nodes that were not fused would be seen in the ops.
 TEST(OnnxNetworks, AreMadeOfOurOps) {
   const auto ops = [](const char* name) {
     return ops_of(read_trainable(fmt::format("tests/golden/kept/onnx/{}.onnx", name))->build(2, true));

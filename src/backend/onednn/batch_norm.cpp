@@ -111,7 +111,7 @@ struct Statistics {
   const float *mean, *inverse;
 };
 
-// What one pixel is multiplied by and shifted.
+// Holds the factor and the shift of one pixel.
 void find_factors(const Arguments& arguments, const ImageView& image, const Statistics& found, float* scale,
                   float* shift) {
   const float *gamma = arguments.input<float>(1), *beta = arguments.input<float>(2);

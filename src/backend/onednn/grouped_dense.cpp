@@ -6,7 +6,7 @@
 #include "backend/onednn/runtime/row_product.h"
 #include "base/parallel.h"
 
-// How many rows a group has is known when the step runs, and oneDNN wants sizes before: these are products of
+// oneDNN wants sizes before the step runs, and the rows of a group are known only then: these are products of
 // our own. A thread takes a block of the result at a time; the second operand of a block is copied into
 // panels that fit the first level of cache. All sums are made in an order that depends on the groups alone.
 namespace trainyard::backend::onednn {

@@ -16,7 +16,7 @@ class TokenMask {
 
   static constexpr std::int32_t kNoLabel = -1;  // of a token that is not asked for, as losses have it
 
-  // What is asked depends on the seed and the position of the sample in its order alone.
+  // The choice depends on the seed and the position of the sample in its order alone.
   struct Draws {
     std::uint64_t seed;
     std::int64_t position;

@@ -215,7 +215,7 @@ Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
   dataset.classes = static_cast<int>(options.vocabulary);
   dataset.train.samples = samples("language train", kTrainSequences);
   dataset.test.samples = samples("language test", kTestSequences);
-  // What it costs at least to say a word is known where the words before it are all that is seen.
+  // The least loss is known only for networks that see nothing but the words before.
   if (options.masked) return dataset;
   dataset.least_loss = language->least_loss(options.length);
   dataset.note =

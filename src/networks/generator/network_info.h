@@ -6,8 +6,8 @@
 
 namespace trainyard::networks {
 
-// What a network that finds objects says of each anchor: logits (N * anchors, classes), and the offsets of a
-// box (N * anchors, 4).
+// Detection holds what a network that finds objects says of each anchor: logits (N * anchors, classes), and
+// the offsets of a box (N * anchors, 4).
 struct Detection {
   graph::ValueId logits, offsets;
   ops::Anchors anchors;

@@ -91,7 +91,7 @@ TEST_P(EveryNetwork, HasAFamilyADescriptionAndOneWayToBuildIt) {
   EXPECT_EQ(info.preprocess.empty(), info.reads_sequences()) << info.preprocess;
 }
 
-// Who asks a network wants its logits: nothing but its layers is left, and they are what they were.
+// A network without its loss has its layers alone, and they are what they were.
 TEST_P(EveryNetwork, HasNoLossWhereNobodyWantsOne) {
   const Model whole = build_model({.network = GetParam(), .batch = 2, .training = false}),
               bare = build_model({.network = GetParam(), .batch = 2, .training = false, .loss = false});

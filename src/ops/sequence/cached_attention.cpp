@@ -97,7 +97,7 @@ Cost cached_attention_cost(const NodeView& node, std::int64_t position) {
   // New step s sees position + s + 1 steps.
   const std::int64_t seen = attrs.steps * position + attrs.steps * (attrs.steps + 1) / 2,
                      sequences = node.input_shape(0)[0] / attrs.steps, width = node.output_shape(0)[1];
-  // Of each cache the old steps are read, and the new ones written.
+  // The kernel reads the old steps of each cache and writes the new ones.
   const std::int64_t cached = node.input(1).type.bytes() / node.input_shape(1)[1] * (position + attrs.steps);
   return {.flops = 4 * sequences * width * seen,
           .elementwise_flops = 5 * sequences * attrs.heads * seen,

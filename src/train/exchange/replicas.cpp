@@ -26,7 +26,7 @@ bool keeps_optimizer(Strategy strategy, int device) {
 }
 
 // Flat copies and sums between devices mean the same tensors only if all plans agree on every offset.
-// What lies in the slab may differ: with a limit, a device that keeps no optimizer state computes less again.
+// Slabs may differ: with a limit, a device that keeps no optimizer state computes less again.
 void check_same_offsets(const plan::StepPlan& a, const plan::StepPlan& b) {
   const auto lasting = [](const plan::StepPlan& plan) {
     std::vector<plan::Buffer> buffers = plan.buffers;

@@ -19,7 +19,7 @@ struct RunFacts {
   std::string collective;            // by which devices exchange: "local", "mpi", "nccl"; "": they do not
   int ranks = 1;                     // processes
   std::vector<std::string> nodes{};  // on which they run, by rank; none: all on this one
-  // Of a plan with a limit: that, the bytes of the plan without it, and what a step computes again.
+  // The limit of the plan, the bytes of the plan without it, and what a step computes again; 0 without one.
   std::int64_t plan_limit_bytes = 0, unlimited_plan_bytes = 0;
   std::int64_t recomputed_flops_per_step = 0, recomputed_bytes_per_step = 0;
 };

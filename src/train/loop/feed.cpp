@@ -10,7 +10,7 @@ backend::DeviceMemory copy_of(const HostTensor& content, const std::shared_ptr<b
   return memory;
 }
 
-// Of a batch: the labels of its images, or the lengths of its sequences.
+// Counts the labels of a batch of images, or the lengths of its sequences.
 std::size_t label_bytes(const Session& session) {
   return static_cast<std::size_t>(session.options().model.batch) * sizeof(std::int32_t);
 }

@@ -35,7 +35,7 @@ class Loop {
   }
 
  private:
-  // Of several ranks only the one that has the folder reads the checkpoint; the stepper tells the others.
+  // Only the rank that has the folder reads the checkpoint; the stepper tells the others.
   void resume() {
     const auto latest = folder_ == nullptr ? std::nullopt : engine::latest_checkpoint(folder_->path());
     if (latest) {  // else the folder was opened to resume or begin

@@ -114,7 +114,7 @@ TEST(MaskedTokens, AnEncoderLearnsThemFromBothSides) {
   Replicas replicas(encoder.session, {});
   const TrainResult result = run_training(replicas, encoder.dataset, encoder.loop, nullptr);
   EXPECT_NEAR(result.first_loss, std::log(33.0), 0.3);
-  // How often each word occurs is all that a network knows which looks at nothing.
+  // A network that looks at nothing knows only how often each word occurs.
   std::array<double, 32> counts{};
   double words = 0, entropy = 0;
   data::SampleSource::Scratch scratch;

@@ -49,8 +49,8 @@ class Decoding {
   const engine::Executor& executor() const;  // that of the prompt
   int threads() const { return threads_; }
   std::int64_t parameters() const;
-  // What read_prompt does, and read_token where the token has this place: attention works on the steps that
-  // are there.
+  // Returns the cost of read_prompt, and of read_token where the token has this place: attention works on the
+  // steps that are there.
   graph::Cost prompt_cost() const;
   graph::Cost token_cost(std::int64_t place) const;
   std::int64_t cache_bytes() const;   // of keys and values

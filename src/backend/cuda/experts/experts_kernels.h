@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-// What the kernels compute is told in ops/experts.h and ops/grouped_dense.h. Places and offsets are read
+// ops/sequence/experts.h and grouped_dense.h say what the kernels compute. Places and offsets are read
 // where the kernels run; what lies outside of a tensor is passed over. All sums have an order that depends on
 // the sizes and the offsets alone. T and D: float or __nv_bfloat16.
 namespace trainyard::backend::cuda::device {

@@ -9,7 +9,7 @@ namespace {
 
 using device::GroupSizes;
 
-// Of the forward pass and of d_src, whose second input is the weight.
+// Serves the forward pass and d_src, whose second input is the weight.
 GroupSizes sizes_by_weight(const graph::NodeView& node) {
   const Shape& weight = node.input_shape(1);
   return {node.input_shape(0)[0], weight[0], weight[2], weight[1]};

@@ -32,7 +32,7 @@ struct Operand {
   static constexpr int kStride = kColumns + kOfVector;  // neighbouring rows lie in other banks
   static constexpr int kElements = kRows * kStride;
 
-  // What lies outside of the matrix is zero.
+  // Elements outside of the matrix are zero.
   __device__ static void copy(const Matrix<T>& from, std::int64_t extent, std::int64_t depth, T* to) {
     constexpr int kVectors = kColumns / kOfVector;
     const std::int64_t first_row = kDepthRows ? depth : extent, first_column = kDepthRows ? extent : depth;

@@ -15,7 +15,7 @@ unsigned blocks_for_rows(std::int64_t rows) {
   return static_cast<unsigned>((rows + kWarpsOfBlock - 1) / kWarpsOfBlock);
 }
 
-// Of two experts the one with the higher score, and of equal scores the first; below 0 is none.
+// Returns the expert with the higher score, the first one of equal scores; a number below 0 is none.
 struct Best {
   float score = 0;
   int expert = -1;
