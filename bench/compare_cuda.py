@@ -167,6 +167,7 @@ class Measured:
     ours: dict = field(default_factory=dict)   # precision: [seconds of a step, one for each run]
     events: dict = field(default_factory=dict)  # the same by events on the device
     facts: dict = field(default_factory=dict)  # parameters, flops_per_step
+    memory: dict = field(default_factory=dict)  # precision: the most memory of the GPU that we held
     failures: dict = field(default_factory=dict)  # precision: why ours failed
     peers: list = field(default_factory=list)  # what the peers printed, failures included
     peak_flops_per_second: float = 0
@@ -193,6 +194,13 @@ class Measured:
         return {mode: min(map(statistics.median, formats.values())) for mode, formats in seconds.items()}
 
 
+    def least_peer_memory(self, precision):
+        """The least that a mode of a peer held at most, among those that were fast enough to be measured."""
+        return min((peer["memory_bytes"] for peer in self.peers
+                    if peer["precision"] == precision and "error" not in peer and peer.get("memory_bytes")),
+                   default=None)
+
+
 def run_ours(args, measured):
     for precision in measured.precisions:
         command = [str(args.trainyard), "bench", "--device", "cuda", "--precision", precision,
@@ -210,6 +218,7 @@ def run_ours(args, measured):
         measured.ours.setdefault(precision, []).append(seconds)
         measured.events.setdefault(precision, []).append(record.get("event_seconds_per_step"))
         measured.facts = {key: record.get(key) for key in ("parameters", "flops_per_step")}
+        measured.memory[precision] = record.get("device_memory_bytes")
         log(f"{measured.name} {precision}: trainyard {seconds * 1e3:.3f} ms")
 
 
@@ -273,7 +282,9 @@ def judge(measured, precision):
     row = {"case": measured.name, "precision": precision, "floor": case.floor, "against": case.against,
            "parameters": measured.facts.get("parameters"), "trainyard_seconds": ours,
            "trainyard_error": None if ours else measured.failures.get(precision, "was not run"),
-           "peer_seconds": peers, "best_peer": min(peers, key=peers.get, default=None)}
+           "peer_seconds": peers, "best_peer": min(peers, key=peers.get, default=None),
+           "trainyard_memory_bytes": measured.memory.get(precision),
+           "least_peer_memory_bytes": measured.least_peer_memory(precision)}
     everyone = {f"{mode} {other}": seconds for other in measured.precisions
                 for mode, seconds in measured.peer_seconds(other).items()}
     rivals = {mode: seconds for mode, seconds in peers.items() if mode.startswith(case.against)}

@@ -8,6 +8,10 @@ def milliseconds(seconds):
     return f"{seconds * 1e3:.{digits}f}"
 
 
+def gibibytes(number):
+    return "-" if number is None else f"{number / 2**30:.2f}"
+
+
 def ratio_text(ratio):
     return "-" if ratio is None else f"{ratio:.2f}"
 
@@ -21,13 +25,15 @@ def cells(row, modes):
             row["best_peer"] or "-", ratio_text(row["ratio"]),
             row["best_any_precision"] or "-", ratio_text(row["ratio_any_precision"]),
             f"{ratio_text(row['score'])} {against}", f"{row['floor']:.2f}",
-            {None: "?", True: "yes", False: "NO"}[row["met"]]]
+            {None: "?", True: "yes", False: "NO"}[row["met"]],
+            gibibytes(row["trainyard_memory_bytes"]), gibibytes(row["least_peer_memory_bytes"])]
 
 
 def print_table(rows, modes):
-    """Times of a step in milliseconds; ratios are the peer's time over ours."""
+    """Times of a step in milliseconds; ratios are the peer's time over ours; peak memory of the GPU, ours and the
+    least of a peer."""
     head = ["case", "precision", "trainyard", *modes, "best peer", "ratio", "best of any precision", "ratio",
-            "judged by", "floor", "met"]
+            "judged by", "floor", "met", "GiB", "least peer GiB"]
     lines = [head, *(cells(row, modes) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     left = {0, 1, len(modes) + 3, len(modes) + 5, len(modes) + 7}

@@ -14,8 +14,9 @@ function(trainyard_test_binary name label)
     set(ARG_LIBRARY trainyard)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  # Tests are compiled far more often than they run: less optimising builds them in half the time.
-  target_compile_options(${name} PRIVATE -O1)
+  # Tests are compiled far more often than they run, and their time is the library's: without optimising they build in three quarters
+  # of the time that -O1 takes.
+  target_compile_options(${name} PRIVATE -O0)
   # Twelve at a time: the headers they share are read once, and what they use of them is compiled once.
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARY} GTest::gtest GTest::gtest_main)

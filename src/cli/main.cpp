@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
+#include "cli/outputs.h"
 #include "cli/place.h"
 #include "cli/predict.h"
 #include "cli/profile.h"

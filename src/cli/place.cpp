@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "cli/outputs.h"
+#include "cli/page_files.h"
 #include "place/problem.h"
 #include "place/simulate.h"
 #include "study/run/progress.h"

@@ -1,6 +1,7 @@
 #include "cli/predict.h"
 
 #include "base/json.h"
+#include "cli/outputs.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "predict/gnn/driple.h"

@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/option_checks.h"
-#include "cli/outputs.h"
+#include "cli/page_files.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/time_model.h"
 #include "predict/gnn/run_model.h"

@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "cli/outputs.h"
 #include "cli/predict.h"
 
 #include <ctime>

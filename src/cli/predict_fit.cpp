@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "predict/analytic/fit_model.h"
 #include "predict/kernels/kernel_model.h"

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/page_files.h"
 #include "cli/progress_bar.h"
 #include "cli/study.h"
 #include "report/chart.h"

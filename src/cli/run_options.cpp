@@ -2,9 +2,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
+#include "launch/ps_part.h"
 #include "predict/read_predictor.h"
+#include "study/cell/cost.h"
 
 namespace trainyard::cli {
 

@@ -2,12 +2,17 @@
 
 #include "cli/command.h"
 #include "cli/option_checks.h"
-#include "launch/ps_part.h"
 #include "record/run_record.h"
 #include "run/deployment_options.h"
 #include "run/run_options.h"
 #include "run/train_options.h"
-#include "study/cell/cost.h"
+
+namespace trainyard::launch {
+struct PsPart;
+}
+namespace trainyard::study {
+struct CostModel;
+}
 
 namespace trainyard::cli {
 

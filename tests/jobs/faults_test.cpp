@@ -40,9 +40,10 @@ class JobFaultsTest : public JobTest {
       return rest.find(option) == std::string::npos ? fmt::format("{} {} ", option, value) : std::string();
     };
     return fmt::format(
-        "--network lenet --batch {} --workers 2 --servers 2 --mode bsp --threads 2 --steps {} --no-eval --out run {}{}{}{}",
-        kBatch, steps, unless_there("--lease", 30), unless_there("--patience", 120), unless_there("--checkpoint-every", 10),
-        rest);
+        "--network lenet --batch {} --workers 2 --servers 2 --mode bsp --threads 2 --steps {} --no-eval "
+        "--out run {}{}{}{}",
+        kBatch, steps, unless_there("--lease", 30), unless_there("--patience", 120),
+        unless_there("--checkpoint-every", 10), rest);
   }
 
   // The run must end well, and have used every batch once, whatever `harm` does to it in the middle.
@@ -117,10 +118,13 @@ TEST_F(JobFaultsTest, WithoutRestartsALostWorkerEndsTheRun) {
   EXPECT_TRUE(gone(processes("run")));
 }
 
-// No checkpoint is due before the worker is lost. By its processor time it has then made a hundred steps or more.
+// No checkpoint is due before the worker is lost. By its processor time it has then made a hundred steps or
+// more.
 TEST_F(JobFaultsTest, WhatARunReachedIsSavedWhenAWorkerIsLost) {
   cli_test::Command command = start(job("--restarts 0 --checkpoint-every 100000", 100000));
-  const auto has_trained = [&] { return process("run", "worker-1") > 0 && cpu_seconds(process("run", "worker-1")) > 2; };
+  const auto has_trained = [&] {
+    return process("run", "worker-1") > 0 && cpu_seconds(process("run", "worker-1")) > 2;
+  };
   ASSERT_TRUE(wait_until(240, has_trained));
   EXPECT_EQ(saved_step("run"), 0);
   kill_member("worker-1");
