@@ -146,6 +146,17 @@ double Language::probability_after_word(std::int32_t word, std::int32_t next) co
   return together / mass;
 }
 
+double Language::loss_of(std::span<const std::int32_t> words) const {
+  double nats = -std::log(probability_after_word(words[0], words[1]));
+  // Any state with the first word will do: its own group is that of the word before.
+  State state = after(static_cast<State>(words[0]), words[1]);
+  for (const std::int32_t next : words.subspan(2)) {
+    nats -= std::log(probability(state, next));
+    state = after(state, next);
+  }
+  return nats / static_cast<double>(words.size() - 1);
+}
+
 double Language::entropy_after_word() const {
   double entropy = 0;
   for (std::uint32_t word = 0; word < words_; ++word) {
