@@ -211,6 +211,17 @@ class LanguageSamples final : public SampleSource {
   const std::int64_t length_, size_;
 };
 
+double loss_of_samples(const Language& language, const SampleSource& samples) {
+  SampleSource::Scratch scratch;
+  double sum = 0;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const Sample sample = samples.read(i, scratch);
+    sum += language.loss_of({reinterpret_cast<const std::int32_t*>(sample.bytes.data()),
+                             static_cast<std::size_t>(sample.label) + 1});
+  }
+  return sum / static_cast<double>(samples.size());
+}
+
 }  // namespace
 
 Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
@@ -229,6 +240,9 @@ Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
   // The least loss is known only for networks that see nothing but the words before.
   if (options.masked) return dataset;
   dataset.least_loss = language->least_loss(options.length);
+  dataset.least_test_loss = [language, tests = dataset.test.samples] {
+    return loss_of_samples(*language, *tests);
+  };
   dataset.note =
       fmt::format("no network has a smaller mean loss than {:.4f} nats a token (perplexity {:.4g})",
                   *dataset.least_loss, std::exp(*dataset.least_loss));

@@ -42,6 +42,9 @@ TEST(Language, ItsOwnLossIsTheLeastLoss) {
         EXPECT_NEAR(loss.mean, language.least_loss(length), 4 * loss.error + 1e-9)
             << vocabulary << " words, length " << length;
         EXPECT_LT(loss.error, 0.05);
+        if (split == Split::test) {
+          EXPECT_NEAR(dataset.least_test_loss(), loss.mean, 1e-12);
+        }
       }
     }
 }

@@ -32,18 +32,6 @@ SessionOptions language_learner() {
   return options;
 }
 
-// The mean over the sequences of who knows the language.
-double least_possible(const data::Language& language, const data::SampleSource& sequences) {
-  data::SampleSource::Scratch scratch;
-  double sum = 0;
-  for (std::int64_t i = 0; i < sequences.size(); ++i) {
-    const data::Sample sample = sequences.read(i, scratch);
-    sum +=
-        language.loss_of({reinterpret_cast<const std::int32_t*>(sample.bytes.data()), kLanguageLength + 1});
-  }
-  return sum / static_cast<double>(sequences.size());
-}
-
 TEST(LearntLanguage, ATransformerComesWithinTwoPercentOfItsEntropy) {
   const SessionOptions session = language_learner();
   const networks::NetworkInfo network = networks::find_network("transformer", session.model.parameters);
@@ -55,7 +43,7 @@ TEST(LearntLanguage, ATransformerComesWithinTwoPercentOfItsEntropy) {
   const TrainResult result = run_training(replicas, dataset, loop, nullptr);
   ASSERT_TRUE(result.test_loss.has_value());
   const data::Language language(kLanguage, kLanguageWords);
-  const double least = dataset.least_loss.value(), of_tests = least_possible(language, *dataset.test.samples);
+  const double least = dataset.least_loss.value(), of_tests = dataset.least_test_loss();
   EXPECT_LT(*result.test_loss, 1.02 * least);
   EXPECT_LT(*result.test_loss, 1.02 * of_tests);
   EXPECT_GT(*result.test_loss, of_tests);
