@@ -11,6 +11,7 @@
 #include "process/child.h"
 #include "process/stop_request.h"
 #include "record/build.h"
+#include "record/settings.h"
 #include "study/run/run_study.h"
 #include "study/slurm/launcher.h"
 
@@ -44,9 +45,11 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
                   {"steps", steps},
                   {"device", slot.run_device.to_string()}};
   if (run.classes > 0) job.settings["classes"] = static_cast<std::int64_t>(run.classes);
+  for (const auto& [name, value] : run.parameters) job.settings[name] = record::to_value(value);
   job.command = {process::own_program().string(), "train", "--quiet", "--no-eval"};
   for (const auto& [name, value] : job.settings)
-    job.command.push_back(fmt::format("--{}={}", name, record::to_text(value)));
+    job.command.push_back(
+        fmt::format("{}={}", record::SettingInfo{.name = name}.option(), record::to_text(value)));
   job.command.emplace_back("--record={record}");
   job.settings["slot"] = slot.name;
   job.resources.partition = slot.partition;

@@ -145,8 +145,9 @@ int import_model(const PredictImportOptions& options) {
 int run_imported(const predict::ModelContainer& container, const ImportedRun& run) {
   const std::string who = run.model.string();
   const predict::GnnModel model = predict::parse_model(predict::parse_model_file(container, who), who);
-  const interchange::ExchangeGraph graph =
-      graph_of(run.network, {.batch = run.batch, .classes = run.classes, .step = "training"});
+  const interchange::ExchangeGraph graph = graph_of(
+      run.network,
+      {.batch = run.batch, .classes = run.classes, .parameters = run.parameters, .step = "training"});
   const predict::DriplePrediction made =
       predict::predict_by_driple(model, graph, read_vocabulary(run.ops), who);
   const bool learned = std::all_of(made.use.begin(), made.use.end(),

@@ -54,6 +54,7 @@ struct ImportedRun {
   std::string network;  // of ours, or the file of a graph
   std::int64_t batch = 1;
   int classes = 0;
+  networks::generator::Given parameters;
   bool json = false;
 };
 

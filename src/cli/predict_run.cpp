@@ -55,6 +55,7 @@ struct PredictRunOptions {
   std::string network, device, optimizer = "sgd", precision = "f32";
   std::int64_t batch = 32;
   int classes = 0;
+  networks::generator::Given parameters;
   double epochs = 1, images = 50000;
   bool json = false;
 };
@@ -82,6 +83,7 @@ Json json_of_parts(const predict::StepParts& parts) {
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
                         const predict::DeviceSheet& device) {
   return {{"network", options.network},
+          {"parameters", options.parameters},
           {"device", device.name},
           {"device_seen", made.device_seen},
           {"batch", options.batch},
@@ -150,6 +152,7 @@ int predict_run(const PredictRunOptions& options, const Command& command) {
                                     .network = options.network,
                                     .batch = options.batch,
                                     .classes = options.classes,
+                                    .parameters = options.parameters,
                                     .json = options.json});
   if (options.device.empty()) fail(ErrorKind::usage, "--device is required");
   const std::unique_ptr<predict::Predictor> model =
@@ -164,7 +167,8 @@ int predict_run(const PredictRunOptions& options, const Command& command) {
                       .optimizer = predict::optimizer_named(options.optimizer),
                       .device = device,
                       .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
-                      .precision = predict::precision_named(options.precision)});
+                      .precision = predict::precision_named(options.precision),
+                      .parameters = options.parameters});
   if (options.json)
     fmt::print("{}\n", json_text(json_of_prediction(options, made, device)));
   else
@@ -183,6 +187,7 @@ std::function<int()> declare_predict_run(Command& command) {
       .add_option("--network", options->network,
                   "Network to train; for an imported model also a file: .onnx, .pbtxt, .dot")
       ->required();
+  add_parameter_options(command, options->parameters);
   command.add_option("--device", options->device, "Where; not for an imported model");
   command.add_option("--batch", options->batch, "Images a step")
       ->transform(within("batch"))
@@ -212,6 +217,8 @@ std::function<int()> declare_predict_run(Command& command) {
       "Examples:\n"
       "  trainyard predict run --model model.json --network resnet50 --device RTX2070 --batch 32 --epochs "
       "10\n"
+      "  trainyard predict run --model model.json --network transformer --layers 8 --width 256 --device H200 "
+      "--batch 64\n"
       "  trainyard predict run --model model.json --network lenet --device H200 --batch 64 --json");
   return [options, &command] { return predict_run(*options, command); };
 }

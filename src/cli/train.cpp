@@ -39,7 +39,11 @@ void print_results(const record::RunRecord& run) {
   if (run.figures.contains("test_loss"))
     row("test loss", run.figures.contains("tokens_per_second") ? loss_text(figure("test_loss"))
                                                                : fmt::format("{:.4f}", figure("test_loss")));
-  if (run.figures.contains("least_loss")) row("least loss", loss_text(figure("least_loss")));
+  if (run.figures.contains("least_loss"))
+    row("least loss", loss_text(figure("least_loss")) +
+                          (run.figures.contains("least_test_loss")
+                               ? fmt::format("; {:.4f} on the test sequences", figure("least_test_loss"))
+                               : ""));
   if (const std::string checkpoint = word_of(run, "checkpoint"); !checkpoint.empty())
     row("checkpoint", checkpoint);
 }

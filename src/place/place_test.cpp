@@ -149,6 +149,23 @@ TEST(JobsFileTest, JobsAndClustersAreRead) {
   EXPECT_THROW(make_problem(requests, read, nullptr), Error);
 }
 
+TEST(JobsFileTest, GeneratedNetworksHaveTheirParameters) {
+  const TestFolder folder;
+  const std::vector<JobRequest> requests =
+      read_jobs(folder.write("jobs.yaml",
+                             "jobs:\n"
+                             "  - {network: transformer, layers: 2}\n"
+                             "  - {network: transformer, layers: 8, kv_heads: 2, causal: no}\n"));
+  EXPECT_EQ(requests[1].run.parameters,
+            (networks::generator::Given{{"causal", "no"}, {"kv_heads", "2"}, {"layers", "8"}}));
+  const Cluster cluster =
+      read_cluster(folder.write("cluster.yaml", "slots: [{device: GTX1080}]"), predict::known_devices());
+  const auto model = predict::make_predictor(predict::TimeModel{});
+  const Problem problem = make_problem(requests, cluster, model.get());
+  EXPECT_GT(problem.jobs[1].options[0].seconds, 2 * problem.jobs[0].options[0].seconds);
+  EXPECT_GT(problem.jobs[1].options[0].need_bytes, 2 * problem.jobs[0].options[0].need_bytes);
+}
+
 TEST(JobsFileTest, ADevicesFiguresAreThoseThatWereProbed) {
   const TestFolder folder;
   folder.write("corner.json",
@@ -182,6 +199,12 @@ TEST(JobsFileTest, MistakesAreNamedWithTheirPlace) {
   complain("jobs: [{network: nasnet}]", "unknown network 'nasnet'");
   complain("jobs: [{batch: 3}]", "wants a network");
   complain("jobs: [{network: lenet, gpu: 3}]", "a job has no 'gpu'");
+  complain("jobs: [{network: lenet, layers: 3}]",
+           "jobs.yaml:1:8: layers 3: network 'lenet' has sizes of its own");
+  complain("jobs: [{network: transformer, layers: 0}]",
+           "layers 0: network 'transformer' takes a whole number from 1 to 4096");
+  complain("jobs: [{network: transformer, layers: [1, 2]}]", "one value expected");
+  complain("jobs: [{network: transformer, width: 30, heads: 4}]", "is not a whole number for each head");
   complain("work: []", "no key 'work'");
   complain("jobs: []", "no jobs");
   complain("jobs: [{network: lenet, batch: 0}]", "'0' given, a whole number from 1 to 1073741824 expected");

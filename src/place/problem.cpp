@@ -1,5 +1,7 @@
 #include "place/problem.h"
 
+#include "networks/zoo/zoo.h"
+#include "predict/runs/network_work.h"
 #include "record/settings.h"
 #include "study/spec/yaml_reader.h"
 
@@ -50,6 +52,19 @@ ops::Rule optimizer_at(const YamlReader& at) {
                               : ops::Rule::sgd;
 }
 
+void check_network(const YamlReader& at, const TableRun& run) {
+  if (run.network.empty()) at.complain("a job wants a network");
+  const auto known = predict::find_named_network(run.network);
+  if (!known)
+    at.complain(
+        fmt::format("unknown network '{}'; `trainyard networks` lists those that are known", run.network));
+  try {
+    networks::find_network(known->network, run.parameters);
+  } catch (const Error& error) {
+    at.complain(error.what());
+  }
+}
+
 void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
   JobRequest job;
   job.run.batch = 32;
@@ -75,16 +90,15 @@ void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
       job.arrival_seconds = value.seconds();
     else if (key == "count")
       count = value.integer(1, kMostJobs);
+    else if (networks::is_parameter(key))
+      job.run.parameters[key] = value.text();
     else
       at_key.complain(
           fmt::format("a job has no '{}'; it has name, network, batch, optimizer, epochs, images, "
-                      "classes, arrival and count",
+                      "classes, arrival and count, and the parameters of a generated network",
                       key));
   }
-  if (job.run.network.empty()) at.complain("a job wants a network");
-  if (!predict::find_named_network(job.run.network))
-    at.complain(fmt::format("unknown network '{}'; `trainyard networks` lists those that are known",
-                            job.run.network));
+  check_network(at, job.run);
   if (job.name.empty()) job.name = fmt::format("{}-{}", job.run.network, jobs.size() + 1);
   if (static_cast<std::int64_t>(jobs.size()) + count > kMostJobs)
     at.complain(fmt::format("more than {} jobs", kMostJobs));

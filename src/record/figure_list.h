@@ -257,6 +257,9 @@ inline constexpr Figure kFigures[] = {
     {"least_loss", FigureType::number, unit::none, Better::none, "train",
      "of sequences whose entropy is known (`data` `language:SEED`): the least mean loss of a step in nats "
      "that a network can have"},
+    {"least_test_loss", FigureType::number, unit::none, Better::none, "train",
+     "the mean loss on the test sequences of who knows their language: `least_loss` is the mean over all "
+     "sequences that there may be, and `test_loss` can be less than that, but hardly than this"},
     {"final_step", FigureType::whole, unit::none, Better::none, "train",
      "steps the parameters have seen, earlier runs included"},
     {"seconds", FigureType::number, unit::seconds, Better::less, "train",

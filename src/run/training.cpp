@@ -146,6 +146,8 @@ record::RunRecord training_record(const RunStart& start, const TrainCommand& opt
   run.figures["test_accuracy"] = result.test_accuracy.value_or(none);
   if (input.dataset.least_loss) run.figures["least_loss"] = *input.dataset.least_loss;
   if (result.test_loss) run.figures["test_loss"] = *result.test_loss;
+  if (result.test_loss && input.dataset.least_test_loss)
+    run.figures["least_test_loss"] = input.dataset.least_test_loss();
   run.figures["seconds"] = result.seconds;
   if (!result.loss_curve.points().empty()) run.details["loss_curve"] = to_json_text(result.loss_curve);
   if (!result.accuracy_curve.empty()) run.details["accuracy_curve"] = to_json_text(result.accuracy_curve);

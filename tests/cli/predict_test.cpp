@@ -86,6 +86,35 @@ TEST_F(PredictCliTest, TransformersArePredictedByTheirKernelsAndPlaced) {
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }
 
+TEST_F(PredictCliTest, GeneratedNetworksArePredictedByTheirParameters) {
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  const std::string words =
+      "predict run --model model.json --device GTX1080 --batch 8 --json --network transformer";
+  const auto usual = report_of(words), small = report_of(words + " --layers 2 --width 64 --kv-heads 2");
+  EXPECT_TRUE(usual["parameters"].empty());
+  EXPECT_EQ(small["parameters"], (SortedJson{{"kv_heads", "2"}, {"layers", "2"}, {"width", "64"}}));
+  EXPECT_NEAR(usual["memory"]["weights"].get<double>(), 4.0 * 932608, 1);
+  EXPECT_NEAR(small["memory"]["weights"].get<double>(), 4.0 * 161408, 1);
+  EXPECT_GT(usual["step_seconds"], small["step_seconds"]);
+  expect_failed(run(words + " --layers 0"), 1,
+                "--layers 0: network 'transformer' takes a whole number from 1 to 4096");
+  expect_failed(run(words + " --hidden 3"), 1, "--hidden 3: network 'transformer' has no such parameter");
+  std::ofstream(work() / "generated.yaml")
+      << "jobs:\n"
+         "  - {network: rnn, cell: gru, layers: 1, hidden: 8, length: 4, vocabulary: 16, batch: 2, images: "
+         "4}\n"
+         "  - {network: transformer, layers: 1, width: 8, heads: 2, kv_heads: 1, length: 4, vocabulary: 16,"
+         " batch: 2, images: 4}\n";
+  const auto placed =
+      report_of("place generated.yaml --cluster cluster.yaml --model model.json --submit local --json");
+  ASSERT_EQ(placed["submitted"].size(), 2u);
+  for (const auto& one : placed["submitted"]) EXPECT_EQ(one["status"], "ok") << one["reason"];
+  const auto record =
+      read_json<SortedJson>(work() / "placement" / "records" / "002-transformer-2-r1-a1.json");
+  EXPECT_EQ(record["asked"]["kv_heads"], 1);
+  EXPECT_EQ(record["asked"]["width"], 8);
+}
+
 TEST_F(PredictCliTest, TheLibraryPredictsWhatTheCommandPredicts) {
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
   const StepPredictor model(work() / "model.json");
@@ -144,6 +173,8 @@ TEST_F(PredictCliTest, PublishedWeightsAreImportedAndAsked) {
   // The graph decides: another network has other numbers, the same has the same, from a file too.
   EXPECT_NE(report_of(words + "trivial --batch 4 --json")["shares_of_largest"], asked["shares_of_largest"]);
   EXPECT_EQ(report_of(words + "lenet --batch 4 --json"), asked);
+  EXPECT_GT(report_of(words + "fc --layers 9 --json")["groups"],
+            report_of(words + "fc --layers 1 --json")["groups"]);
   const CommandResult idle = run(words + "lenet --device H200");
   EXPECT_EQ(idle.exit_code, 0) << idle.err;
   EXPECT_NE(idle.err.find("--device"), std::string::npos) << idle.err;

@@ -59,10 +59,14 @@ TEST_F(TextDataTest, ALanguageSaysTheLeastLoss) {
   const std::string arguments = std::string(kRnn) + "--data language:3 --vocabulary 20 --steps ";
   const Json trained = printed_by(arguments + "400");
   const double least = trained["least_loss"], loss = trained["test_loss"];
-  EXPECT_GT(loss, least);
+  const double of_tests = trained["least_test_loss"];
+  EXPECT_NEAR(of_tests, least, 0.02 * least);
+  EXPECT_GT(loss, of_tests);
   EXPECT_LT(loss, 0.5 * (least + std::log(20.0)));
   const CommandResult told = run(arguments + "2");
   EXPECT_NE(told.out.find("least loss "), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find(" on the test sequences\n"), std::string::npos) << told.out;
+  EXPECT_FALSE(printed_by(arguments + "2 --no-eval").contains("least_test_loss"));
   EXPECT_NE(told.err.find("no network has a smaller mean loss than"), std::string::npos) << told.err;
 }
 

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "base/philox.h"
 #include "networks/zoo/zoo.h"
+#include "ops/elementwise.h"
 #include "plan/compile.h"
 
 namespace trainyard::networks::generator {
@@ -125,7 +126,7 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
   const auto null_backend = backend::make_null_backend();
   Draw draw(6);
   double least = 1, most = 1;
-  std::string least_of;
+  std::string least_of, most_of;
   for (int i = 0; i < 200; ++i) {
     ModelOptions options = GetParam()(draw);
     options.training = options.loss = draw.number(1, 4) > 1;
@@ -154,21 +155,21 @@ TEST_P(GeneratorCountsTest, FormulasGraphAndKernelsAgree) {
     EXPECT_EQ(by_plan.compulsory_bytes, by_graph.compulsory_bytes);
     EXPECT_EQ(by_plan.saved_bytes, by_graph.saved_bytes);
     if (HasFailure()) return;
-    // The plan shares memory by lifetimes and rounds up every buffer, which small networks feel; and in
-    // inference something may wait beside the most demanding node, as rows do for what experts make of them.
+    // The plan gives saved values back in the backward pass. It rounds up every buffer, which small networks
+    // feel, and its values may lie so that there are gaps between them.
     constexpr double kMebibyte = 1024 * 1024;
     if (static_cast<double>(by_formula.peak_bytes) < kMebibyte) continue;
     const double ratio =
         static_cast<double>(by_formula.peak_bytes) / static_cast<double>(step.plan.total_bytes());
     if (ratio < least) least_of = described(options);
+    if (ratio > most) most_of = described(options);
     least = std::min(least, ratio);
     most = std::max(most, ratio);
   }
   RecordProperty("least", fmt::format("{}", least));
   RecordProperty("most", fmt::format("{}", most));
-  // The stream of a transformer outlives the nodes of a part that do not read it when nothing is saved.
-  EXPECT_GT(least, 0.85) << least_of;
-  EXPECT_LT(most, 1.5);
+  EXPECT_GT(least, 0.9) << least_of;
+  EXPECT_LT(most, 1.4) << most_of;
 }
 
 std::string family_of(const testing::TestParamInfo<Family>& row) {
@@ -178,6 +179,22 @@ std::string family_of(const testing::TestParamInfo<Family>& row) {
 
 INSTANTIATE_TEST_SUITE_P(Families, GeneratorCountsTest,
                          testing::Values(random_fc, random_cnn, random_rnn, random_transformer), family_of);
+
+// a is read by the node behind it and by the last one, and waits beside the two between them.
+TEST(GeneratorCounts, PeaksCountWhatWaits) {
+  graph::Graph graph;
+  const graph::ValueId x = graph.add_input("x", {{100}, DType::f32});
+  const graph::ValueId a = ops::relu(graph, "a", x), b = ops::relu(graph, "b", a),
+                       c = ops::relu(graph, "c", b);
+  const graph::ValueId sum = ops::add(graph, "sum", {a, c});
+  EXPECT_EQ(count_graph(graph).peak_bytes, 400 * (1 + 3));  // x; a, c and either b or sum
+  graph.mark_output(sum);
+  EXPECT_EQ(count_graph(graph).peak_bytes, 400 * (2 + 3));  // sum is kept, and there is nothing but a, b, c
+  graph.mark_output(a);
+  EXPECT_EQ(count_graph(graph).peak_bytes, 400 * (3 + 2));
+  ops::relu(graph, "unread", x);
+  EXPECT_EQ(count_graph(graph).peak_bytes, 400 * (3 + 2));
+}
 
 TEST(GeneratorCounts, SizesThatNoCounterHoldsAreRefused) {
   try {

@@ -146,6 +146,17 @@ double Language::probability_after_word(std::int32_t word, std::int32_t next) co
   return together / mass;
 }
 
+double Language::loss_of(std::span<const std::int32_t> words) const {
+  double nats = -std::log(probability_after_word(words[0], words[1]));
+  // Any state with the first word will do: its own group is that of the word before.
+  State state = after(static_cast<State>(words[0]), words[1]);
+  for (const std::int32_t next : words.subspan(2)) {
+    nats -= std::log(probability(state, next));
+    state = after(state, next);
+  }
+  return nats / static_cast<double>(words.size() - 1);
+}
+
 double Language::entropy_after_word() const {
   double entropy = 0;
   for (std::uint32_t word = 0; word < words_; ++word) {
@@ -200,6 +211,17 @@ class LanguageSamples final : public SampleSource {
   const std::int64_t length_, size_;
 };
 
+double loss_of_samples(const Language& language, const SampleSource& samples) {
+  SampleSource::Scratch scratch;
+  double sum = 0;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const Sample sample = samples.read(i, scratch);
+    sum += language.loss_of({reinterpret_cast<const std::int32_t*>(sample.bytes.data()),
+                             static_cast<std::size_t>(sample.label) + 1});
+  }
+  return sum / static_cast<double>(samples.size());
+}
+
 }  // namespace
 
 Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
@@ -218,6 +240,9 @@ Dataset make_language(std::uint64_t seed, const SequenceOptions& options) {
   // The least loss is known only for networks that see nothing but the words before.
   if (options.masked) return dataset;
   dataset.least_loss = language->least_loss(options.length);
+  dataset.least_test_loss = [language, tests = dataset.test.samples] {
+    return loss_of_samples(*language, *tests);
+  };
   dataset.note =
       fmt::format("no network has a smaller mean loss than {:.4f} nats a token (perplexity {:.4g})",
                   *dataset.least_loss, std::exp(*dataset.least_loss));

@@ -29,6 +29,10 @@ class Language {
   double probability(State state, std::int32_t next) const;
   // The same where the word before is known and the group of the one before that is not.
   double probability_after_word(std::int32_t word, std::int32_t next) const;
+  // Returns the mean loss in nats of who knows the language and reads a sequence from its first word on,
+  // which is only read. The mean over many sequences is least_loss(). REQUIRES: two words of the language, or
+  // more.
+  double loss_of(std::span<const std::int32_t> words) const;
 
   // Returns the entropy rate in nats a word: the entropy of the next word, its state being known.
   double entropy_rate() const { return entropy_rate_; }

@@ -7,8 +7,12 @@
 namespace trainyard::data {
 namespace {
 
-// The mean loss in nats of who knows the language and reads a sequence from its first word on, and the
-// standard error of that mean.
+std::span<const std::int32_t> words_of(const Sample& sample) {
+  return {reinterpret_cast<const std::int32_t*>(sample.bytes.data()),
+          static_cast<std::size_t>(sample.label) + 1};
+}
+
+// The mean loss in nats of who knows the language, and the standard error of that mean.
 struct Loss {
   double mean = 0, error = 0;
 };
@@ -18,15 +22,7 @@ Loss loss_of_the_language(const Language& language, const SampleSource& samples,
   std::vector<double> losses;
   for (std::int64_t i = 0; i < sequences; ++i) {
     const Sample sample = samples.read(i, scratch);
-    const auto* words = reinterpret_cast<const std::int32_t*>(sample.bytes.data());
-    double loss = -std::log(language.probability_after_word(words[0], words[1]));
-    // Any state with the first word will do: its own group is that of the word before.
-    Language::State state = language.after(static_cast<Language::State>(words[0]), words[1]);
-    for (std::int32_t t = 1; t < sample.label; ++t) {
-      loss -= std::log(language.probability(state, words[t + 1]));
-      state = language.after(state, words[t + 1]);
-    }
-    losses.push_back(loss / sample.label);
+    losses.push_back(language.loss_of(words_of(sample)));
   }
   const auto count = static_cast<double>(losses.size());
   const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / count;
@@ -46,8 +42,24 @@ TEST(Language, ItsOwnLossIsTheLeastLoss) {
         EXPECT_NEAR(loss.mean, language.least_loss(length), 4 * loss.error + 1e-9)
             << vocabulary << " words, length " << length;
         EXPECT_LT(loss.error, 0.05);
+        if (split == Split::test) {
+          EXPECT_NEAR(dataset.least_test_loss(), loss.mean, 1e-12);
+        }
       }
     }
+}
+
+TEST(Language, ALossIsThatOfEachWordBehindTheTwoBeforeIt) {
+  const Language language(7, 40);
+  const std::int32_t first = language.next(3, 0xC000'0000),
+                     second = language.next(language.after(3, first), 0xA000'0000);
+  const Language::State begun = language.after(3, first);
+  const std::vector<std::int32_t> words{3, first, second, 0};
+  const double nats = -std::log(language.probability_after_word(3, first)) -
+                      std::log(language.probability(begun, second)) - std::log(1.0 / 16);
+  EXPECT_NEAR(language.loss_of(words), nats / 3, 1e-12);
+  EXPECT_NEAR(language.loss_of(std::span(words).first(2)),
+              -std::log(language.probability_after_word(3, first)), 1e-12);
 }
 
 // Three words are so few that every number can be computed another way.

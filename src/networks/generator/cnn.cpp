@@ -9,6 +9,7 @@ namespace generator {
 namespace {
 
 using graph::ValueId;
+using Wide = LayerCounts::Wide;
 
 ValueId build_cnn(Builder& b, ValueId images, int classes, const Parameters& parameters) {
   const CnnSizes sizes = cnn_sizes(parameters, classes);
@@ -32,32 +33,66 @@ ValueId build_cnn(Builder& b, ValueId images, int classes, const Parameters& par
 
 std::int64_t halved(std::int64_t side) { return (side + 1) / 2; }
 
-// Counts a convolution with its norm and its ReLU.
-void count_conv(LayerCounts& layers, std::int64_t kernel, std::int64_t channels, std::int64_t filters,
-                std::int64_t in_side, std::int64_t out_side, bool relu) {
-  const std::int64_t elements = filters * out_side * out_side;
-  layers.conv(kernel, channels, filters, in_side, out_side, false);
-  layers.batch_norm(filters, elements);
-  if (relu) layers.relu(elements);
+struct ConvSizes {
+  std::int64_t kernel, channels, filters, in_side, out_side;
+  std::int64_t elements() const { return filters * out_side * out_side; }
+};
+
+void count_conv(LayerCounts& layers, const ConvSizes& sizes) {
+  layers.conv(sizes.kernel, sizes.channels, sizes.filters, sizes.in_side, sizes.out_side, false);
 }
 
 struct Stage {
   std::int64_t channels, side;
 };
 
+// Counts the convolution of a shortcut and its norm. The main path comes behind it, and in the backward pass
+// before it, with the other part of the gradient of what both read.
+void count_projection(LayerCounts& layers, const ConvSizes& sizes) {
+  const Wide in = layers.floats(sizes.channels * sizes.in_side * sizes.in_side);
+  {
+    const LayerCounts::Waiting source(layers, {.backward = in});
+    count_conv(layers, sizes);
+  }
+  const LayerCounts::Waiting source(layers, {.inference = in, .backward = in});
+  layers.batch_norm(sizes.filters, sizes.elements());
+}
+
+// Counts the convolutions of a main path, each with its norm, and with its ReLU but for the last. Beside them
+// waits what will be added to them, of which a shortcut without layers is what the first one reads. Its
+// gradient, which is that of the sum, is what the last norm reads.
+void count_main_path(LayerCounts& layers, const std::vector<ConvSizes>& convs, bool projected) {
+  const Wide other = layers.floats(convs.back().elements());
+  LayerCounts::Waits waits{
+      .training = projected ? other : 0, .inference = projected ? other : 0, .backward = other};
+  for (std::size_t i = 0; i < convs.size(); ++i) {
+    const bool is_last = i + 1 == convs.size();
+    {
+      const LayerCounts::Waiting beside(layers, waits);
+      count_conv(layers, convs[i]);
+    }
+    waits.inference = other;
+    if (is_last) waits.backward = 0;
+    const LayerCounts::Waiting beside(layers, waits);
+    layers.batch_norm(convs[i].filters, convs[i].elements());
+    if (!is_last) layers.relu(convs[i].elements());
+  }
+}
+
 Stage count_block(LayerCounts& layers, bool bottleneck, const Stage& in, std::int64_t width, bool first,
                   bool halves) {
   const Stage out{bottleneck ? kBottleneckGrowth * width : width, halves ? halved(in.side) : in.side};
   const std::int64_t elements = out.channels * out.side * out.side;
-  if (first) count_conv(layers, 1, in.channels, out.channels, in.side, out.side, false);
-  if (bottleneck) {
-    count_conv(layers, 1, in.channels, width, in.side, in.side, true);
-    count_conv(layers, 3, width, width, in.side, out.side, true);
-    count_conv(layers, 1, width, out.channels, out.side, out.side, false);
-  } else {
-    count_conv(layers, 3, in.channels, width, in.side, out.side, true);
-    count_conv(layers, 3, width, width, out.side, out.side, false);
-  }
+  if (first) count_projection(layers, {1, in.channels, out.channels, in.side, out.side});
+  if (bottleneck)
+    count_main_path(layers,
+                    {{1, in.channels, width, in.side, in.side},
+                     {3, width, width, in.side, out.side},
+                     {1, width, out.channels, out.side, out.side}},
+                    first);
+  else
+    count_main_path(
+        layers, {{3, in.channels, width, in.side, out.side}, {3, width, width, out.side, out.side}}, first);
   layers.add(elements, !first);
   layers.relu(elements);
   layers.sum_of_gradients(in.channels * in.side * in.side);  // two ways lead through a block

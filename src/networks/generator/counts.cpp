@@ -16,6 +16,8 @@ std::int64_t narrow(Wide count) {
 
 }  // namespace
 
+Wide LayerCounts::floats(Wide elements) const { return kFloat * batch_ * elements; }
+
 void LayerCounts::input(Wide elements) {
   kept_ += batch_ * (kFloat * elements + (options_.training ? kLabel : 0));
 }
@@ -34,7 +36,8 @@ void LayerCounts::linear(Wide rows, Wide inputs, Wide outputs, bool first) {
 void LayerCounts::dense(Wide inputs, Wide outputs, bool first) {
   const Wide in = first ? 0 : kFloat * batch_ * inputs, out = kFloat * batch_ * outputs;
   linear(1, inputs, outputs, first);
-  needs(out + in, out + in);
+  forward_needs(out, out + in);
+  backward_needs(out + in);
 }
 
 // The logits are an output, and so is the loss of training.
@@ -42,7 +45,8 @@ void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows, const LastWeight&
   const Wide in = kFloat * batch_ * rows * inputs, out = kFloat * batch_ * rows * outputs;
   linear(rows, inputs, outputs, false);
   kept_ += out + (options_.training ? kFloat : 0);
-  needs(out + in, in);
+  forward_needs(0, in);
+  backward_needs(out + in);
   if (!weight.bias) {  // which the forward pass reads, and the backward pass makes
     parameters_ -= outputs;
     forward(-kFloat * outputs);
@@ -50,7 +54,7 @@ void LayerCounts::logits(Wide inputs, Wide outputs, Wide rows, const LastWeight&
   }
   if (weight.shared) {
     parameters_ -= inputs * outputs;
-    needs(out + kFloat * inputs * outputs, 0);
+    backward_needs(out + in + kFloat * inputs * outputs);
   }
 }
 
@@ -66,55 +70,60 @@ void LayerCounts::conv(Wide kernel, Wide channels, Wide filters, Wide in_side, W
   backward(out + in + kFloat * weights);
   if (!first) backward(out + kFloat * weights + in);
   save(out);  // the norm behind it reads it again
-  needs(out + (first ? 0 : in), out + (first ? 0 : in));
+  forward_needs(0, out + (first ? 0 : in));
+  backward_needs(out + (first ? 0 : in));
 }
 
 // The node also writes the statistics of the batch and changes the running ones in place.
 void LayerCounts::batch_norm(Wide channels, Wide elements) {
-  const Wide image = kFloat * batch_ * elements, channel = kFloat * channels;
+  const Wide image = floats(elements), channel = kFloat * channels;
   parameter(2 * channels);
   kept_ += 2 * channel;
   forward(2 * image + 6 * channel);
   backward(3 * image + 5 * channel);
   save(2 * channel);
-  needs(2 * image, 2 * image + 2 * channel);
+  forward_needs(image, 2 * image + 2 * channel);
+  backward_needs(2 * image);
 }
 
 void LayerCounts::relu(Wide elements) {
-  const Wide bytes = kFloat * batch_ * elements;
+  const Wide bytes = floats(elements);
   forward(2 * bytes);
   backward(3 * bytes);
   save(bytes);
-  needs(2 * bytes, 2 * bytes);
+  forward_needs(bytes, 2 * bytes);
+  backward_needs(2 * bytes);
 }
 
-void LayerCounts::add(Wide elements, bool second_is_saved) {
-  const Wide bytes = kFloat * batch_ * elements;
+void LayerCounts::add(Wide elements, bool one_is_saved) {
+  const Wide bytes = floats(elements);
   forward(3 * bytes);
-  needs(second_is_saved ? 2 * bytes : 3 * bytes, 3 * bytes);
+  forward_needs(one_is_saved ? 2 * bytes : 3 * bytes, 3 * bytes);
 }
 
 void LayerCounts::sum_of_gradients(Wide elements) {
-  const Wide bytes = kFloat * batch_ * elements;
+  const Wide bytes = floats(elements);
   backward(3 * bytes);
-  needs(3 * bytes, 0);
+  backward_needs(3 * bytes);
 }
 
 // One byte says which place of the window was the largest.
 void LayerCounts::max_pool(Wide in, Wide out) {
-  const Wide from = kFloat * batch_ * in, to = kFloat * batch_ * out, places = batch_ * out;
+  const Wide from = floats(in), to = floats(out), places = batch_ * out;
   forward(from + to + places);
   backward(to + places + from);
   save(to + places);
-  needs(to + from, from + to + places);
+  forward_needs(0, from + to + places);
+  backward_needs(to + from);
 }
 
 void LayerCounts::average_pool(Wide in, Wide out) {
-  const Wide from = kFloat * batch_ * in, to = kFloat * batch_ * out;
+  const Wide from = floats(in), to = floats(out);
   forward(from + to);
   backward(to + from);
   save(to);
-  needs(to + from, from + to);
+  forward_needs(0, from + to);
+  backward_needs(to + from);
 }
 
 // The mean loss is one number, and so is its gradient, which a node makes.
@@ -125,7 +134,7 @@ void LayerCounts::softmax_cross_entropy(Wide classes) {
   backward(kFloat);
   backward(2 * logits + labels + kFloat);
   save(logits);
-  needs(logits + kFloat, 0);
+  backward_needs(logits + kFloat);
 }
 
 // The step takes slices of the tokens: the inputs, and in training the targets.
@@ -134,7 +143,7 @@ void LayerCounts::tokens(Wide length, Wide rows) {
   kept_ += kLabel * batch_ * (rows + (options_.training ? 1 : 0));
   forward(slices * 2 * slice);
   save(2 * slice);
-  needs(0, slice);
+  forward_needs(0, slice);
 }
 
 // The forward pass reads only the rows that ids name, but the gradient has all rows.
@@ -145,7 +154,8 @@ void LayerCounts::embedding(Wide vocabulary, Wide width, Wide length) {
   forward(ids + 2 * out);
   backward(out + ids + table);
   save(out);
-  needs(out, ids + out);
+  forward_needs(0, ids + out);
+  backward_needs(out);
 }
 
 void LayerCounts::recurrent(const Cell& cell, Wide inputs, Wide hidden, Wide length) {
@@ -159,14 +169,16 @@ void LayerCounts::recurrent(const Cell& cell, Wide inputs, Wide hidden, Wide len
   forward(in + weights + bias + out + kept);
   backward(out + in + weights + out + kept + weights + bias + in);
   save(out + kept);
-  needs(out + in, in + out);
+  forward_needs(0, in + out);
+  backward_needs(out + in);
 }
 
 // A reshape moves nothing, yet its output is a value of its own.
 void LayerCounts::reshape(Wide elements) {
-  const Wide bytes = kFloat * batch_ * elements;
+  const Wide bytes = floats(elements);
   save(bytes);
-  needs(2 * bytes, 2 * bytes);
+  forward_needs(0, 2 * bytes);
+  backward_needs(2 * bytes);
 }
 
 void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
@@ -178,19 +190,19 @@ void LayerCounts::sequence_cross_entropy(Wide vocabulary, Wide length) {
   backward(kFloat);
   backward(2 * logits + sums + labels + lengths + kFloat);
   save(logits + sums);
-  needs(logits + kFloat, 0);
+  backward_needs(logits + kFloat);
 }
 
 void LayerCounts::forward_node(Wide flops, Wide moved, Wide alone_in_training, Wide alone_in_inference) {
   forward_flops_ += flops;
   forward(moved);
-  needs(alone_in_training, alone_in_inference);
+  forward_needs(alone_in_training, alone_in_inference);
 }
 
 void LayerCounts::backward_node(Wide flops, Wide moved, Wide alone) {
   backward_flops_ += flops;
   backward(moved);
-  needs(alone, 0);
+  backward_needs(alone);
 }
 
 void LayerCounts::statistic(Wide elements) { kept_ += kFloat * elements; }
@@ -233,25 +245,29 @@ std::vector<bool> saved_values(const Graph& graph) {
 }
 
 std::int64_t peak_bytes(const Graph& graph) {
-  const std::vector<bool> saved = saved_values(graph);
-  std::vector<bool> apart(saved.size());  // not only while one node runs
-  std::int64_t kept = 0, most = 0;
-  std::vector<bool> output(saved.size(), false);
-  for (const ValueId value : graph.outputs()) output[static_cast<std::size_t>(value)] = true;
-  for (std::size_t i = 0; i < saved.size(); ++i) {
+  std::vector<bool> apart = saved_values(graph);  // kept for the whole step, whichever node runs
+  for (const ValueId value : graph.outputs()) apart[static_cast<std::size_t>(value)] = true;
+  std::vector<std::size_t> last_use(apart.size(), 0);
+  for (std::size_t n = 0; n < graph.nodes().size(); ++n)
+    for (const auto& values : {graph.nodes()[n].inputs, graph.nodes()[n].outputs})
+      for (const ValueId value : values) last_use[static_cast<std::size_t>(value)] = n;
+  std::int64_t kept = 0;
+  std::vector<std::int64_t> begins(graph.nodes().size(), 0), ends(graph.nodes().size(), 0);
+  for (std::size_t i = 0; i < apart.size(); ++i) {
     const Value& value = graph.values()[i];
-    apart[i] = saved[i] || output[i] || is_persistent(graph, value);
-    if (apart[i]) kept += value.type.bytes();
+    const std::int64_t bytes = value.type.bytes();
+    if (apart[i] || is_persistent(graph, value)) {
+      kept += bytes;
+      continue;
+    }
+    if (value.producer == graph::kNone) continue;  // no node makes it any more
+    begins[static_cast<std::size_t>(value.producer)] += bytes;
+    ends[last_use[i]] += bytes;
   }
-  for (const graph::Node& node : graph.nodes()) {
-    std::vector<ValueId> touched = node.inputs;
-    touched.insert(touched.end(), node.outputs.begin(), node.outputs.end());
-    std::sort(touched.begin(), touched.end());
-    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-    std::int64_t bytes = 0;
-    for (const ValueId value : touched)
-      if (!apart[static_cast<std::size_t>(value)]) bytes += graph.value(value).type.bytes();
-    most = std::max(most, bytes);
+  std::int64_t living = 0, most = 0;
+  for (std::size_t n = 0; n < begins.size(); ++n) {
+    most = std::max(most, living += begins[n]);
+    living -= ends[n];
   }
   return kept + most;
 }

@@ -16,7 +16,8 @@ struct Counts {
   // Counts values that the forward pass makes and the backward pass reads; inference has none.
   std::int64_t saved_bytes = 0;
   // Counts the memory that is needed at once: parameters, gradients, optimizer state, statistics, inputs,
-  // outputs, all saved values, and everything else that the most demanding node reads and writes.
+  // outputs, all saved values, and everything else that lives while the most demanding node runs. A value
+  // lives from the node that makes it to the last one that reads it. A reshape makes a value of its own.
   std::int64_t peak_bytes = 0;
 
   std::int64_t flops() const {  // kUncountable when either is, or both together
@@ -61,7 +62,7 @@ class LayerCounts {
   void conv(Wide kernel, Wide channels, Wide filters, Wide in_side, Wide out_side, bool first);
   void batch_norm(Wide channels, Wide elements);
   void relu(Wide elements);
-  void add(Wide elements, bool second_is_saved);
+  void add(Wide elements, bool one_is_saved);
   void sum_of_gradients(Wide elements);  // of a value that two layers read
   void max_pool(Wide in, Wide out);
   void average_pool(Wide in, Wide out);
@@ -90,7 +91,28 @@ class LayerCounts {
     if (options_.training) saved_ += bytes;
   }
   Wide batch() const { return batch_; }
+  Wide floats(Wide elements) const;  // bytes of so many numbers in each sample
   bool trains() const { return options_.training; }
+
+  // Bytes that were made before some nodes and are read behind them: in the forward pass of training, where
+  // they are not saved, in that of inference, and in the backward pass.
+  struct Waits {
+    Wide training = 0, inference = 0, backward = 0;
+  };
+  // They wait beside all nodes that are counted while it lives.
+  class Waiting {
+   public:
+    Waiting(LayerCounts& layers, const Waits& waits) : layers_(layers), waits_(waits) {
+      layers_.wait(1, waits_);
+    }
+    ~Waiting() { layers_.wait(-1, waits_); }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    LayerCounts& layers_;
+    const Waits waits_;
+  };
 
   // Returns the counts, with the update of all parameters where there is one.
   Counts finish() const;
@@ -101,14 +123,26 @@ class LayerCounts {
   void backward(Wide bytes) {
     if (options_.training) bytes_ += bytes;
   }
-  // Raises the peak to the needs of one node; inference saves nothing, so there the node counts in full.
-  void needs(Wide training, Wide inference) {
-    const Wide bytes = options_.training ? training : inference;
+  // Raise the peak to the needs of one node and to what waits; inference saves nothing, so there a node
+  // counts in full.
+  void forward_needs(Wide training, Wide inference) {
+    raise(options_.training ? training + waits_.training : inference + waits_.inference);
+  }
+  void backward_needs(Wide bytes) {
+    if (options_.training) raise(bytes + waits_.backward);
+  }
+  void raise(Wide bytes) {
     if (bytes > transient_) transient_ = bytes;
+  }
+  void wait(int sign, const Waits& waits) {
+    waits_.training += sign * waits.training;
+    waits_.inference += sign * waits.inference;
+    waits_.backward += sign * waits.backward;
   }
 
   const CountOptions options_;
   const Wide batch_;
+  Waits waits_;
   Wide parameters_ = 0, forward_flops_ = 0, backward_flops_ = 0, bytes_ = 0, saved_ = 0, kept_ = 0,
        transient_ = 0;
 };

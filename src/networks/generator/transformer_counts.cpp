@@ -1,7 +1,10 @@
 // This file counts what each node of a transformer's step costs, in the order of its graph. Between nodes the
 // names are: rows, a matrix with one row a step; qkv, the queries, keys and values of a step; hidden, what
 // the unit of the feed-forward part makes, and unit_in, what it reads. Of experts, chosen is a
-// number for each choice of a token, and sorted, unit_in and hidden have a row for each.
+// number for each choice of a token, and sorted, unit_in and hidden have a row for each. The stream is what
+// each part of a layer reads, by way of a norm or not, and is added to; beside the part waits the stream
+// where nothing is saved, and the gradient of their sum in the backward pass, which is also that of the
+// stream.
 
 #include "networks/generator/generator.h"
 #include "ops/sequence/attention.h"
@@ -10,6 +13,8 @@ namespace trainyard::networks::generator {
 namespace {
 
 using Wide = LayerCounts::Wide;
+using Waiting = LayerCounts::Waiting;
+using Waits = LayerCounts::Waits;
 using Sizes = TransformerSizes;
 
 constexpr Wide kFloat = 4, kId = 4;  // bytes
@@ -28,28 +33,31 @@ class TransformerCounts {
         scores_(kFloat * steps_ * sizes.experts),
         chosen_(kFloat * steps_ * choices_),
         sorted_(choices_ * rows_),
-        offsets_(kId * (Wide{sizes.experts} + 1)) {}
+        offsets_(kId * (Wide{sizes.experts} + 1)),
+        table_(kFloat * sizes.vocabulary * sizes.width),
+        penalised_(balances() ? scores_ : 0) {}
 
   Counts count() {
     const SequenceSizes tokens{sizes_.length, sizes_.vocabulary, !sizes_.causal};
     layers_.tokens(sizes_.length, tokens.rows());
-    embedding();
-    // There are as many norms at either place: the one behind the last layer, or behind the embeddings.
-    for (std::int64_t layer = 0; layer < sizes_.layers; ++layer) {
-      norm();
-      attention();
-      residual();
-      norm();
-      if (sizes_.routes())
-        experts();
-      else
-        feed_forward();
-      residual();
+    {
+      // A shared table's gradient has a part of the logits, which waits for that of the embedding.
+      const Waiting table(layers_, {.backward = sizes_.tied ? table_ : 0});
+      embedding();
+      for (std::int64_t layer = 0; layer < sizes_.layers; ++layer) {
+        const Waiting penalties(layers_, penalties_of(layer));
+        stream_norm();
+        attention();
+        residual();
+        stream_norm();
+        if (sizes_.routes())
+          experts();
+        else
+          feed_forward();
+        residual();
+      }
     }
-    norm();
-    if (sizes_.transforms) transform();
-    logits();
-    layers_.sequence_cross_entropy(sizes_.vocabulary, sizes_.length);
+    head();
     if (balances()) balance_penalty();
     return layers_.finish();
   }
@@ -69,9 +77,18 @@ class TransformerCounts {
     layers_.backward_node(flops, out + weight + in, alone.d_src);
   }
 
-  // Ids -> rows, with the positions of steps.
+  // The penalty's gradients of the scores are made first of all, and wait for the backward pass of their
+  // layer.
+  Waits penalties_of(Wide layers) const { return {.backward = layers * penalised_}; }
+  // What waits beside the layer that reads the input of a part: without a norm that is the stream.
+  Waits beside_first() const { return {.inference = sizes_.post_norm ? 0 : rows_, .backward = rows_}; }
+  Waits beside_inner() const { return {.inference = rows_, .backward = rows_}; }
+  // The last layer of a part reads the gradient that waits beside the others.
+  Waits beside_last() const { return {.inference = rows_}; }
+
+  // Ids -> rows, with the positions of steps; where norms are behind sums, one is behind these, too.
   void embedding() {
-    const Wide ids = kId * steps_, table = kFloat * sizes_.vocabulary * sizes_.width;
+    const Wide ids = kId * steps_;
     const bool adds =
         sizes_.positions == Sizes::Positions::learned || sizes_.positions == Sizes::Positions::sinusoidal;
     layers_.parameter(Wide{sizes_.vocabulary} * sizes_.width);
@@ -80,7 +97,7 @@ class TransformerCounts {
     if (adds) positions();
     layers_.save(rows_);
     layers_.backward_node(0, 0, 2 * rows_);
-    layers_.backward_node(0, rows_ + ids + table, rows_ + (sizes_.tied ? table : 0));
+    layers_.backward_node(0, rows_ + ids + table_, rows_ + (sizes_.tied ? table_ : 0));
   }
 
   void positions() {
@@ -92,6 +109,13 @@ class TransformerCounts {
       layers_.statistic(numbers);
     layers_.forward_node(0, 2 * rows_ + table, rows_, 2 * rows_);
     if (learned) layers_.backward_node(0, rows_ + table, rows_);
+  }
+
+  // There are as many norms in layers at either place: that of the next layer, or of the embeddings, is
+  // behind the sum.
+  void stream_norm() {
+    const Waiting stream(layers_, {.backward = sizes_.post_norm ? 0 : rows_});
+    norm();
   }
 
   void norm() {
@@ -108,17 +132,26 @@ class TransformerCounts {
                product = 2 * layers_.batch() * sizes_.heads * sizes_.head_size() *
                          ops::attended_pairs(sizes_.length, sizes_.causal);
     const bool rotated = sizes_.positions == Sizes::Positions::rotary;
-    linear(
-        sizes_.width, sizes_.qkv_width(), sizes_.bias,
-        {.forward = rotated ? qkv_ : 0, .inference = rows_ + qkv_, .d_weight = qkv_, .d_src = qkv_ + rows_});
-    if (rotated) {
-      layers_.forward_node(0, 2 * qkv_, qkv_, 2 * qkv_);
-      layers_.backward_node(0, 2 * qkv_, 2 * qkv_);
+    {
+      const Waiting stream(layers_, beside_first());
+      linear(sizes_.width, sizes_.qkv_width(), sizes_.bias,
+             {.forward = rotated ? qkv_ : 0,
+              .inference = rows_ + qkv_,
+              .d_weight = qkv_,
+              .d_src = qkv_ + rows_});
     }
-    layers_.save(qkv_);
-    layers_.forward_node(2 * product, qkv_ + rows_ + log_sums, 0, qkv_ + rows_ + log_sums);
-    layers_.save(rows_ + log_sums);
-    layers_.backward_node(4 * product, 2 * rows_ + 2 * qkv_ + log_sums, rows_ + qkv_);
+    {
+      const Waiting stream(layers_, beside_inner());
+      if (rotated) {
+        layers_.forward_node(0, 2 * qkv_, qkv_, 2 * qkv_);
+        layers_.backward_node(0, 2 * qkv_, 2 * qkv_);
+      }
+      layers_.save(qkv_);
+      layers_.forward_node(2 * product, qkv_ + rows_ + log_sums, 0, qkv_ + rows_ + log_sums);
+      layers_.save(rows_ + log_sums);
+      layers_.backward_node(4 * product, 2 * rows_ + 2 * qkv_ + log_sums, rows_ + qkv_);
+    }
+    const Waiting stream(layers_, beside_last());
     linear(sizes_.width, sizes_.width, sizes_.bias,
            {.forward = rows_, .inference = 2 * rows_, .d_weight = rows_, .d_src = 2 * rows_});
   }
@@ -132,12 +165,19 @@ class TransformerCounts {
 
   void feed_forward() {
     const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
-    linear(sizes_.width, in, sizes_.bias,
-           {.forward = by_output() ? unit_in_ : 0,
-            .inference = rows_ + unit_in_,
-            .d_weight = unit_in_,
-            .d_src = unit_in_ + rows_});
-    unit();
+    {
+      const Waiting stream(layers_, beside_first());
+      linear(sizes_.width, in, sizes_.bias,
+             {.forward = by_output() ? unit_in_ : 0,
+              .inference = rows_ + unit_in_,
+              .d_weight = unit_in_,
+              .d_src = unit_in_ + rows_});
+    }
+    {
+      const Waiting stream(layers_, beside_inner());
+      unit();
+    }
+    const Waiting stream(layers_, beside_last());
     linear(sizes_.hidden, sizes_.width, sizes_.bias,
            {.forward = rows_, .inference = hidden_ + rows_, .d_weight = rows_, .d_src = rows_ + hidden_});
   }
@@ -155,45 +195,65 @@ class TransformerCounts {
 
   void experts() {
     route();
-    layers_.forward_node(0, rows_ + chosen_ + sorted_, 0, rows_ + chosen_ + sorted_);  // dispatch
-    layers_.save(sorted_);
-    layers_.backward_node(0, sorted_ + chosen_ + rows_, sorted_ + rows_);
-    // Both gradients of what the router and the experts read; of a sum before a norm, one more in the same
-    // node.
-    const Wide summed = sizes_.post_norm ? rows_ : 3 * rows_;
-    layers_.backward_node(0, summed, sizes_.post_norm ? 4 * rows_ : summed);
-    const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
-    grouped(sizes_.width, in,
-            {.forward = by_output() ? unit_in_ : 0,
-             .inference = sorted_ + unit_in_ + offsets_,
-             .d_weight = unit_in_,
-             .d_src = unit_in_ + sorted_});
-    unit();
-    grouped(sizes_.hidden, sizes_.width,
-            {.forward = 0,
-             .inference = hidden_ + sorted_ + offsets_,
-             .d_weight = sorted_,
-             .d_src = sorted_ + hidden_});
+    {
+      const Waiting stream(layers_, beside_first()), penalty(layers_, penalties_of(1));
+      // Gates and offsets wait for the experts, and in the backward pass the gradient of the gates.
+      const Waiting routed(layers_, {.inference = chosen_ + offsets_, .backward = chosen_});
+      layers_.forward_node(0, rows_ + chosen_ + sorted_, 0, rows_ + chosen_ + sorted_);  // dispatch
+      layers_.save(sorted_);
+      layers_.backward_node(0, sorted_ + chosen_ + rows_, sorted_ + rows_);
+    }
+    experts_of_rows();
+    const Waiting stream(layers_, beside_last()), penalty(layers_, penalties_of(1));
     layers_.save(sorted_);
     const Wide combined = sorted_ + 2 * chosen_ + rows_;
     layers_.forward_node(0, combined, rows_, combined);
     layers_.backward_node(0, combined + sorted_ + chosen_, rows_ + sorted_ + chosen_);
   }
 
+  // Beside the experts wait gates and places, for the sum of their rows.
+  void experts_of_rows() {
+    const Waiting stream(layers_, beside_inner()), penalty(layers_, penalties_of(1));
+    const Waiting routed(layers_, {.inference = 2 * chosen_, .backward = chosen_});
+    const Wide in = sizes_.gated() ? 2 * Wide{sizes_.hidden} : Wide{sizes_.hidden};
+    grouped(sizes_.width, in,
+            {.forward = by_output() ? unit_in_ : 0,
+             .inference = sorted_ + unit_in_ + offsets_,
+             .d_weight = unit_in_,
+             .d_src = unit_in_ + sorted_});
+    {
+      const Waiting offsets(layers_, {.inference = offsets_});
+      unit();
+    }
+    grouped(sizes_.hidden, sizes_.width,
+            {.forward = 0,
+             .inference = hidden_ + sorted_ + offsets_,
+             .d_weight = sorted_,
+             .d_src = sorted_ + hidden_});
+  }
+
   // Router, and what becomes of its scores: gates, experts, places, and the rows of each expert.
   void route() {
-    const Wide kept_scores = balances() ? scores_ : 0, made = 3 * chosen_ + offsets_;
-    linear(sizes_.width, sizes_.experts, false,
-           {.forward = scores_ - kept_scores,
-            .inference = rows_ + scores_,
-            .d_weight = scores_,
-            .d_src = scores_ + rows_});
-    layers_.forward_node(0, scores_ + made, scores_ - kept_scores, scores_ + made);
-    layers_.save(kept_scores + made);
+    const Wide made = 3 * chosen_ + offsets_;
+    {
+      const Waiting stream(layers_, beside_first());
+      // Both gradients of what the router and the experts read; of a sum before a norm, one more in the same
+      // node.
+      layers_.backward_node(0, sizes_.post_norm ? rows_ : 3 * rows_, 3 * rows_);
+      // That of the experts comes first.
+      const Waiting of_experts(layers_, {.backward = rows_});
+      linear(sizes_.width, sizes_.experts, false,
+             {.forward = scores_ - penalised_,
+              .inference = rows_ + scores_,
+              .d_weight = scores_,
+              .d_src = scores_ + rows_});
+      if (balances()) layers_.backward_node(0, 3 * scores_, 3 * scores_);  // both gradients of the scores
+    }
+    const Waiting stream(layers_, beside_first()), penalty(layers_, penalties_of(1));
+    const Waiting of_experts(layers_, {.inference = rows_, .backward = rows_});  // which read the same rows
+    layers_.forward_node(0, scores_ + made, scores_ - penalised_, scores_ + made);
+    layers_.save(penalised_ + made);
     layers_.backward_node(0, 3 * chosen_ + scores_, chosen_ + scores_);
-    if (!balances()) return;
-    layers_.backward_node(0, kFloat + 2 * scores_ + offsets_, kFloat + scores_);
-    layers_.backward_node(0, 3 * scores_, 3 * scores_);  // both gradients of the scores
   }
 
   // A dense layer of each expert on its rows.
@@ -210,8 +270,10 @@ class TransformerCounts {
 
   // The penalty of all layers, and the sum of it and of the mean loss.
   void balance_penalty() {
-    layers_.forward_node(0, sizes_.layers * (scores_ + offsets_) + kFloat, kFloat, 0);
+    layers_.forward_node(0, sizes_.layers * (scores_ + offsets_) + kFloat, 2 * kFloat, 0);
     layers_.forward_node(0, 3 * kFloat, 2 * kFloat, 0);
+    for (Wide layer = 1; layer <= sizes_.layers; ++layer)
+      layers_.backward_node(0, kFloat + 2 * scores_ + offsets_, kFloat + layer * scores_);
   }
 
   // A dense layer, GELU and a norm.
@@ -224,17 +286,25 @@ class TransformerCounts {
     norm();
   }
 
-  void logits() {
+  // What is behind the layers, up to the loss.
+  void head() {
+    if (sizes_.tied)
+      layers_.backward_node(0, 3 * table_, 2 * table_);  // the sum of both parts of the gradient
+    const Waiting penalties(layers_, penalties_of(sizes_.layers));
+    {
+      const Waiting table(layers_, {.backward = sizes_.tied ? table_ : 0});
+      norm();
+      if (sizes_.transforms) transform();
+    }
     layers_.logits(sizes_.width, sizes_.vocabulary, sizes_.length,
                    {.bias = sizes_.transforms, .shared = sizes_.tied});
-    if (!sizes_.tied) return;
-    const Wide table = kFloat * sizes_.vocabulary * sizes_.width;
-    layers_.backward_node(0, 3 * table, 2 * table);  // the sum of both parts of the gradient
+    layers_.sequence_cross_entropy(sizes_.vocabulary, sizes_.length);
   }
 
   const Sizes sizes_;
   LayerCounts layers_;
-  const Wide steps_, choices_, rows_, qkv_, hidden_, unit_in_, scores_, chosen_, sorted_, offsets_;
+  const Wide steps_, choices_, rows_, qkv_, hidden_, unit_in_, scores_, chosen_, sorted_, offsets_, table_,
+      penalised_;
 };
 
 }  // namespace
