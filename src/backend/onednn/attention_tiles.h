@@ -154,6 +154,8 @@ std::unique_ptr<Kernel> make_attention(const KernelRequest& request) {
   const int qkv = request.node.inputs() > 2 ? 1 : 0;
   const std::int64_t head = attrs.head_size(request.node.input_shape(qkv)[1]);
   KernelIo io = plain_io(request.node);
+  // A head reads its columns of qkv, all of them, before it writes their gradients.
+  if (qkv == 1) io.in_place = {{0, 1}};
   Workspace workspace;
   for (int thread = 0; thread < thread_count(); ++thread)
     workspace.add_floats((Scratch::floats(attrs.rows.steps, head) + 15) / 16 * 16);
