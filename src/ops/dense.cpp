@@ -95,6 +95,8 @@ std::vector<Case> cases_dense() {
       {"batch_one", {1, 40}, 10, true, Activation::sigmoid},
       {"wide", {5, 130}, 257, true, Activation::none},
       {"few_to_many", {2, 3}, 4096, true, Activation::none},
+      {"many_rows", {513, 24}, 80, true, Activation::none},
+      {"many_rows_no_bias", {520, 64}, 33, false, Activation::relu},
   };
   std::vector<Case> all;
   for (const Problem& problem : problems)

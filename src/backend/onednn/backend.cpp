@@ -23,6 +23,7 @@ std::vector<Candidate> all_candidates() {
                                    detection_candidates,
                                    recurrent_candidates,
                                    attention_candidates,
+                                   attention_grad_candidates,
                                    cached_attention_candidates,
                                    position_candidates,
                                    experts_candidates,

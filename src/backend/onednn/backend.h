@@ -15,6 +15,7 @@ std::unique_ptr<Backend> make_backend_of_level();
 std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisions, double seconds);
 
 std::vector<Candidate> attention_candidates();
+std::vector<Candidate> attention_grad_candidates();
 std::vector<Candidate> batch_norm_candidates();
 std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();

@@ -106,10 +106,75 @@ auto nameable(const Problem& problem, const std::optional<Layout>& wanted, const
   return make(plain_desc(problem.weight()));
 }
 
+// From so many rows on, up to so many weights, a copy of the weights in each step costs less than it saves.
+constexpr std::int64_t kManyRows = 512, kMostCopied = std::int64_t{1} << 21;
+
+// The forward pass is fastest with weights in blocks, the gradients with plain rows: a training keeps them
+// plain, and its forward pass makes a copy in its workspace.
+class CopyingDense final : public Kernel {
+ public:
+  CopyingDense(KernelIo io, std::unique_ptr<DnnlKernel> copy, std::unique_ptr<DnnlKernel> dense)
+      : Kernel(std::move(io)), copy_(std::move(copy)), dense_(std::move(dense)) {}
+
+  void bind(const Binding& binding) override {
+    copy_->bind(binding);
+    dense_->bind(binding);
+  }
+  void run(const StepContext& context) override {
+    copy_->run(context);
+    dense_->run(context);
+  }
+
+ private:
+  std::unique_ptr<DnnlKernel> copy_, dense_;
+};
+
+bool trains(const graph::NodeView& node) {
+  const std::vector<graph::Node>& nodes = node.graph().nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const graph::Node& other) {
+    return other.op == &ops::dense_d_weight_op && other.inputs[1] == node.node().inputs[0];
+  });
+}
+
+// Returns nothing where the forward pass is best without a copy.
+std::unique_ptr<Kernel> make_copying(const KernelRequest& request, const Problem& problem) {
+  const graph::NodeView& node = request.node;
+  const Shape weight = problem.weight();
+  if (node.input_shape(0).rank() != 2 || node.input_shape(0)[0] < kManyRows ||
+      weight.elements() > kMostCopied || !(request.inputs[1] ? request.inputs[1]->is_plain() : trains(node)))
+    return nullptr;
+  const auto pd = problem.forward(any_desc(weight), node.attrs<ops::DenseAttrs>().activation);
+  const std::string name = pd.impl_info_str();
+  if (!name.starts_with("brgemm") || to_layout(pd.weights_desc()).is_plain()) return nullptr;
+  const dnnl::reorder::primitive_desc copy(cpu_engine(), plain_desc(weight), cpu_engine(), pd.weights_desc(),
+                                           planned_attr());
+  KernelIo io = plain_io(node);
+  Workspace workspace;
+  const auto place = [&](const memory::desc& desc) {
+    return static_cast<std::int64_t>(workspace.add(desc.get_size()));
+  };
+  const Argument copied{DNNL_ARG_TO, Place::workspace, place(pd.weights_desc()), pd.weights_desc()};
+  std::vector<Argument> of_copy{{DNNL_ARG_FROM, Place::input, 1, plain_desc(weight)}, copied};
+  std::vector<Argument> of_dense{{DNNL_ARG_SRC, Place::input, 0, pd.src_desc()},
+                                 {DNNL_ARG_WEIGHTS, Place::workspace, copied.index, pd.weights_desc()},
+                                 {DNNL_ARG_DST, Place::output, 0, pd.dst_desc()}};
+  if (problem.bias) of_dense.push_back({DNNL_ARG_BIAS, Place::input, 2, pd.bias_desc()});
+  const auto add_scratchpad = [&](std::vector<Argument>& arguments, const memory::desc& desc) {
+    if (desc.get_size() > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, Place::workspace, place(desc), desc});
+  };
+  add_scratchpad(of_copy, copy.scratchpad_desc());
+  add_scratchpad(of_dense, pd.scratchpad_desc());
+  io.workspace_bytes = workspace.bytes();
+  return std::make_unique<CopyingDense>(
+      io, std::make_unique<DnnlKernel>(io, dnnl::reorder(copy), std::move(of_copy)),
+      std::make_unique<DnnlKernel>(io, dnnl::inner_product_forward(pd), std::move(of_dense)));
+}
+
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   const graph::NodeView& node = request.node;
   const Problem problem{
       {node.input_shape(0), image_or_plain(request, 0)}, node.output_shape(0)[1], node.inputs() == 3};
+  if (std::unique_ptr<Kernel> copying = make_copying(request, problem)) return copying;
   const auto pd = nameable(problem, request.inputs[1], [&](const memory::desc& weights) {
     return problem.forward(weights, node.attrs<ops::DenseAttrs>().activation);
   });
@@ -151,7 +216,8 @@ std::unique_ptr<Kernel> make_d_weight(const KernelRequest& request) {
   const auto& attrs = node.attrs<ops::DenseGradAttrs>();
   const Problem problem{
       {node.input_shape(1), image_or_plain(request, 1)}, node.input_shape(0)[1], attrs.bias};
-  const auto pd = nameable(problem, request.outputs[0], [&](const memory::desc& weights) {
+  const bool any = request.outputs[0] || attrs.shape.rank() != 2 || node.input_shape(0)[0] < kManyRows;
+  const auto pd = nameable(problem, any ? request.outputs[0] : Layout{}, [&](const memory::desc& weights) {
     const dnnl::inner_product_backward_weights::desc desc(plain_desc(problem.src.flat()), weights,
                                                           problem.bias_desc(), plain_desc(problem.dst()));
     return dnnl::inner_product_backward_weights::primitive_desc(

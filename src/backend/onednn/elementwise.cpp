@@ -130,7 +130,11 @@ std::unique_ptr<Kernel> make_add(const KernelRequest& request) {
   int leader = 0;
   for (int i = request.node.inputs() - 1; i >= 0; --i)
     if (!request.input_or_plain(i).is_plain()) leader = i;
-  return std::make_unique<FunctionKernel>(request.node, follow_io(request, leader, {{0, 0}}), run_add);
+  // A residual is kept for the backward pass, what is added to it is not.
+  std::vector<std::pair<int, int>> in_place;
+  for (int i = 0; i < request.node.inputs(); ++i) in_place.emplace_back(0, i);
+  return std::make_unique<FunctionKernel>(request.node, follow_io(request, leader, std::move(in_place)),
+                                          run_add);
 }
 
 void run_multiply(const Arguments& arguments) {

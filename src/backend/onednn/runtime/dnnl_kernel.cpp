@@ -136,7 +136,7 @@ void DnnlKernel::bind(const Binding& binding) {
     const auto index = static_cast<std::size_t>(argument.index);
     std::byte* data = argument.place == Place::input    ? binding.inputs[index]
                       : argument.place == Place::output ? binding.outputs[index]
-                                                        : binding.workspace;
+                                                        : binding.workspace + argument.index;
     memories_.emplace_back(argument.desc, cpu_engine(), data);
     bound_.push_back({argument.id, memories_.back().get()});
   }

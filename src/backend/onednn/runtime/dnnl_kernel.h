@@ -62,7 +62,7 @@ class DnnlKernel final : public Kernel {
   struct Argument {
     int id;  // DNNL_ARG_...
     Place place;
-    int index;  // of the input or output
+    std::int64_t index;  // of the input or output; of the first byte in the workspace
     dnnl::memory::desc desc;
     std::optional<Layout> layout = {};  // in our axes, where they differ from the descriptor's
   };

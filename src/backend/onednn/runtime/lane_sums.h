@@ -21,10 +21,24 @@ std::array<float, kLanes> lane_sums(std::int64_t count, const Term& term) {
   return std::to_array(lanes);
 }
 
+// Returns `count` rounded up to whole lanes.
+constexpr std::int64_t whole_lanes(std::int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
+
+// Joins the lanes in pairs: a chain of operations would wait for each of them.
+template <std::int64_t kHalf = kLanes / 2, typename Join>
+float joined_lanes(const float* lanes, const Join& join) {
+  float halves[kHalf];
+#pragma omp simd
+  for (std::int64_t lane = 0; lane < kHalf; ++lane) halves[lane] = join(lanes[lane], lanes[lane + kHalf]);
+  if constexpr (kHalf == 1)
+    return halves[0];
+  else
+    return joined_lanes<kHalf / 2>(halves, join);
+}
+
 template <typename Term>
 float sum_in_lanes(std::int64_t count, const Term& term) {
-  const std::array<float, kLanes> lanes = lane_sums(count, term);
-  return std::accumulate(lanes.begin(), lanes.end(), 0.0f);
+  return joined_lanes(lane_sums(count, term).data(), [](float a, float b) { return a + b; });
 }
 
 inline float dot(const float* a, const float* b, std::int64_t count) {
@@ -40,9 +54,8 @@ inline float highest_of(const float* x, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t lane = 0; lane < kLanes; ++lane)
       lanes[lane] = x[k + lane] > lanes[lane] ? x[k + lane] : lanes[lane];
-  float highest = *std::max_element(lanes, lanes + kLanes);
-  for (std::int64_t k = whole; k < count; ++k) highest = std::max(highest, x[k]);
-  return highest;
+  for (std::int64_t k = whole; k < count; ++k) lanes[k - whole] = std::max(lanes[k - whole], x[k]);
+  return joined_lanes(lanes, [](float a, float b) { return a > b ? a : b; });
 }
 
 }  // namespace trainyard::backend::onednn

@@ -23,23 +23,32 @@ struct Product {
   StartRow start;
 };
 
+// The loops are unrolled before the sums get registers: they would pass through memory otherwise, which takes
+// as long as the products of a short depth.
 template <int kRows, int kVectors>
 void tile(const Product& product, const float* a, const float* b, float* dst, const float* bias) {
   Vector sums[kRows][kVectors];
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = product.start.dst ? vector_at(dst + r * product.dst_stride + v * kLanes)
                    : bias != nullptr ? vector_at(bias + v * kLanes)
                                      : Vector{};
   for (std::int64_t k = 0; k < product.depth; ++k) {
     Vector row[kVectors];
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) row[v] = vector_at(b + k * product.b_stride + v * kLanes);
+#pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const float factor = a[r * product.a_row + k * product.a_column];
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sums[r][v] += factor * row[v];
     }
   }
+#pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) vector_at(dst + r * product.dst_stride + v * kLanes) = sums[r][v];
 }
 
@@ -65,6 +74,36 @@ void column(const Product& product, std::int64_t rows, const float* a, const flo
   }
 }
 
+// Lane l of the first result is number l of a where bit kStep of l is clear, else number l - kStep of b; of
+// the second it is number l + kStep of a, else number l of b.
+template <int kStep>
+void exchange(Vector& a, Vector& b) {
+  typedef std::int32_t Mask __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+  constexpr auto mask = []<std::size_t... l>(bool second, std::index_sequence<l...>) {
+    return Mask{
+        ((l & kStep) == 0 ? (second ? int{l} + kStep : int{l}) : int{kLanes + l} - (second ? 0 : kStep))...};
+  };
+  constexpr auto lanes = std::make_index_sequence<kLanes>();
+  const Vector first = __builtin_shuffle(a, b, mask(false, lanes));
+  b = __builtin_shuffle(a, b, mask(true, lanes));
+  a = first;
+}
+
+// Exchanges the parts off the diagonal, of blocks twice as large each time.
+template <int kStep = 1>
+void exchange_all(Vector* rows) {
+  for (int i = 0; i < kLanes; ++i)
+    if ((i & kStep) == 0) exchange<kStep>(rows[i], rows[i + kStep]);
+  if constexpr (2 * kStep < kLanes) exchange_all<2 * kStep>(rows);
+}
+
+void transpose_block(const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride) {
+  Vector rows[kLanes];
+  for (int i = 0; i < kLanes; ++i) rows[i] = vector_at(from + i * from_stride);
+  exchange_all(rows);
+  for (int i = 0; i < kLanes; ++i) vector_at(to + i * to_stride) = rows[i];
+}
+
 }  // namespace
 
 void multiply_rows(const ProductSizes& sizes, const StridedMatrix& a, const float* b, std::int64_t b_stride,
@@ -84,9 +123,15 @@ void multiply_rows(const ProductSizes& sizes, const StridedMatrix& a, const floa
   for (; c < sizes.columns; ++c) column(product, sizes.rows, a.data, b + c, dst + c, bias_at(c));
 }
 
-void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to) {
+void transpose(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_stride) {
+  const std::int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
+  for (std::int64_t r = 0; r < whole_rows; r += kLanes)
+    for (std::int64_t c = 0; c < whole_columns; c += kLanes)
+      transpose_block(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+    for (std::int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c)
+      to[c * to_stride + r] = from[r * from_stride + c];
 }
 
 void add_rows(const float* from, std::int64_t rows, std::int64_t columns, float* to) {

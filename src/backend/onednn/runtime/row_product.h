@@ -33,8 +33,12 @@ struct ProductSizes {
 void multiply_rows(const ProductSizes& sizes, const StridedMatrix& a, const float* b, std::int64_t b_stride,
                    float* dst, std::int64_t dst_stride, const StartRow& start);
 
-// to (columns, rows) = from (rows, columns)
-void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to);
+// to (columns, rows) = from (rows, columns); the strides are those of rows.
+void transpose(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t columns,
+               float* to, std::int64_t to_stride);
+inline void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to) {
+  transpose(from, columns, rows, columns, to, rows);
+}
 
 // to (columns) += sum of the rows of from
 void add_rows(const float* from, std::int64_t rows, std::int64_t columns, float* to);

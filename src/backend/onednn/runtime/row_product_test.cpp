@@ -55,5 +55,22 @@ TEST(RowProduct, TransposesAndAddsRows) {
   EXPECT_EQ(sums, (std::vector<float>{15, 27, 39}));
 }
 
+// What lies between the rows must stay.
+TEST(RowProduct, TransposesBlocksAndTheRest) {
+  for (const std::int64_t rows : {1, 7, 8, 16, 17, 33})
+    for (const std::int64_t columns : {1, 8, 15, 16, 32, 35}) {
+      const std::int64_t from_stride = columns + 2, to_stride = rows + 3;
+      const auto from = waves(rows * from_stride, 0), before = waves(columns * to_stride, 1);
+      auto to = before;
+      transpose(from.data(), from_stride, rows, columns, to.data(), to_stride);
+      for (std::int64_t c = 0; c < columns; ++c)
+        for (std::int64_t r = 0; r < to_stride; ++r) {
+          const auto at = static_cast<std::size_t>(c * to_stride + r);
+          ASSERT_EQ(to[at], r < rows ? from[static_cast<std::size_t>(r * from_stride + c)] : before[at])
+              << rows << "x" << columns << " at " << r << ", " << c;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace trainyard::backend::onednn
