@@ -116,7 +116,7 @@ std::vector<SettingInfo> update_settings() {
              "{choices}", kAsItRan | kAlways),
       number("lr", kSteps, NumberRange::above(0), "", "Learning rate (default: 0.01; adam and adamw 0.001)"),
       choice("schedule", kSteps, {"constant", "step", "exponential", "cosine"}, "constant", "{choices}"),
-      count("decay_steps", kSteps, kAnySteps, "", "Steps per decay, or of the whole cosine"),
+      count("decay_steps", kSteps, kAnySteps, "", "Steps per decay, or of the whole cosine, behind the warm-up"),
       number("decay_factor", kSteps, NumberRange::above(0, 1), "0.1", "Factor per decay"),
       number("final_lr", kSteps, NumberRange::real(0), "0", "Where the cosine ends"),
       count("warmup_lr_steps", kSteps, NumberRange::whole(0), "",
