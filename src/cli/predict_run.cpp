@@ -193,7 +193,7 @@ std::function<int()> declare_predict_run(Command& command) {
       ->transform(within("batch"))
       ->capture_default_str();
   command.add_option("--optimizer", options->optimizer, "Rule of the update")
-      ->check(one_of({"sgd", "momentum", "rmsprop", "adam"}))
+      ->check(one_of({"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}))
       ->capture_default_str();
   command.add_option("--precision", options->precision, "Of the arithmetic; a model has to have seen it")
       ->check(one_of({"f32", "tf32", "bf16"}))

@@ -45,11 +45,7 @@ using study::YamlReader;
 constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000;
 
 ops::Rule optimizer_at(const YamlReader& at) {
-  const std::string name = at.one_of({"sgd", "momentum", "rmsprop", "adam"});
-  return name == "adam"       ? ops::Rule::adam
-         : name == "rmsprop"  ? ops::Rule::rmsprop
-         : name == "momentum" ? ops::Rule::momentum
-                              : ops::Rule::sgd;
+  return predict::optimizer_named(at.one_of({"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}));
 }
 
 void check_network(const YamlReader& at, const TableRun& run) {

@@ -36,9 +36,9 @@ double weakness(const KernelShape& shape) {
   return std::clamp((3 - std::log2(shape.rows * shape.columns / kTile)) / 4, 0.0, 1.0);
 }
 
-// A step's place holds at kForward the shares of convolutions (forward, of src, of weight), and at kDense,
-// behind a norm's share, those of dense layers and of recurrent ones.
-constexpr std::size_t kForward = 3, kDense = 7;
+// A step's place holds at kForward the shares of convolutions (forward, of src, of weight), at kDense, behind
+// a norm's share, those of dense layers and of recurrent ones, and behind all that of attention.
+constexpr std::size_t kForward = 3, kDense = 7, kAttention = 14;
 
 }  // namespace
 
@@ -46,7 +46,7 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
   constexpr double kShort = 6e-6;      // seconds: starting a kernel takes as long
   constexpr double kShareScale = 0.2;  // of shares that have little in common
   double all = 0, count = 0, lengths = 0, brief = 0, weak = 0, grouped = 0, copies = 0;
-  double forward = 0, d_src = 0, d_weight = 0, norm = 0, dense = 0, recurrent = 0, others = 0;
+  double forward = 0, d_src = 0, d_weight = 0, norm = 0, dense = 0, recurrent = 0, attention = 0, others = 0;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const KernelShape& shape = kernels[k].shape;
     const double taken = seconds[k] * kernels[k].count;
@@ -65,6 +65,7 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
      : op.starts_with("batch_norm") ? norm
      : op.starts_with("dense")      ? dense
      : op.starts_with("recurrent")  ? recurrent
+     : op.starts_with("attention")  ? attention
                                     : others) += taken;
   }
   if (!(all > 0)) return {};
@@ -82,12 +83,13 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
           share(brief),
           share(weak),
           share(grouped),
-          copies / count / kShareScale};
+          copies / count / kShareScale,
+          share(attention)};
 }
 
 StepKind kind_at(const ShapePlace& step) {
-  const double convolutions = step[kForward] + step[kForward + 1] + step[kForward + 2], dense = step[kDense],
-               recurrent = step[kDense + 1];
+  const double convolutions = step[kForward] + step[kForward + 1] + step[kForward + 2],
+               dense = step[kDense] + step[kAttention], recurrent = step[kDense + 1];
   if (recurrent > convolutions && recurrent > dense) return StepKind::recurrent;
   return dense > convolutions ? StepKind::dense : StepKind::convolutional;
 }

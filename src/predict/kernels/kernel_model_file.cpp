@@ -6,7 +6,7 @@
 namespace trainyard::predict {
 namespace {
 
-constexpr int kKernelModelVersion = 2;
+constexpr int kKernelModelVersion = 3;
 constexpr std::size_t kMostDevices = 1000, kMostNetworks = 10000, kMostKinds = 10000;
 constexpr std::int64_t kMostKernels = 2'000'000, kMostSteps = 100'000;
 constexpr double kHuge = 1e30;

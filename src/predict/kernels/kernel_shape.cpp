@@ -6,6 +6,8 @@
 #include "ops/pool.h"
 #include "ops/sequence/recurrent.h"
 #include "ops/update.h"
+#include "predict/kernels/layer_sizes.h"
+#include "predict/kernels/sequence_shape.h"
 
 namespace trainyard::predict {
 
@@ -51,7 +53,10 @@ OperandsByName operands_by_name(const graph::Graph& graph, backend::Precision pr
   for (const graph::Node& node : graph.nodes()) all[node.name] = operands_of({graph, node}, width);
   const StepShapes step = step_shapes(graph, precision);
   for (std::size_t n = 0; n < step.names.size(); ++n)
-    if (const auto at = all.find(step.names[n]); at != all.end()) at->second.place = step.shapes[n].place;
+    if (const auto at = all.find(step.names[n]); at != all.end()) {
+      at->second.place = step.shapes[n].place;
+      at->second.place[kStepDimension] = 0;  // no kernel needs more workspace for what is beside it
+    }
   for (const graph::Node& node : graph.nodes())
     if (node.op == &ops::dense_d_weight_op) all[node.name + kUpdateSuffix] = all[node.name];
   return all;
@@ -62,62 +67,6 @@ namespace {
 using graph::Graph;
 using graph::Node;
 using graph::NodeId;
-
-// LayerSizes describes a layer, the same for all of its kernels: `outputs` channels at each position, from
-// `inputs` channels.
-struct LayerSizes {
-  double batch = 1, area = 1;  // positions of one sample
-  double outputs = 1, inputs = 1, window = 1, groups = 1;
-  double side = 1;  // rows of one sample
-  bool strided = false, oblong = false;
-  bool pooled = false;  // a maximum over small windows follows, which the same kernel may take
-  double bytes = 0;     // of what is no product
-};
-
-constexpr double kFewChannels = 4;  // of images, for which there are kernels of their own
-
-double doublings(double value) { return std::log2(std::max(value, 1.0)); }
-
-// Rates how badly kernels can group channels: many fall back to single ones where the number is no multiple
-// of four, and the fastest need large powers of two.
-double awkwardness(double channels) {
-  const auto number = static_cast<std::int64_t>(channels);
-  return number % 64 == 0   ? 0
-         : number % 32 == 0 ? 0.125
-         : number % 16 == 0 ? 0.25
-         : number % 8 == 0  ? 0.9
-         : number % 4 == 0  ? 1.55
-                            : 3.5;
-}
-
-double awkward_side(double side) {
-  const auto number = static_cast<std::int64_t>(side);
-  return number % 16 == 0 ? 0 : number % 4 == 0 ? 0.05 : number % 2 == 0 ? 0.15 : 0.25;
-}
-
-// Each coordinate is divided by the distance at which kernels have little in common: doublings of a size, or
-// a yes against a no. These distances predict convolutions of generated networks best from others
-// (docs/prediction.md).
-ShapePlace place_of(const LayerSizes& layer) {
-  const bool few = layer.inputs <= kFewChannels;
-  return {doublings(layer.batch * layer.area) / 2.5,
-          doublings(layer.outputs) / 1.8,
-          doublings(layer.inputs) / 2.2,
-          doublings(layer.window) / 1.25,
-          layer.strided ? 1.0 : 0.0,
-          layer.groups > 1 ? 1.4 + doublings(layer.groups) / 6 : 0.0,
-          layer.oblong ? 0.7 : 0.0,
-          awkwardness(layer.outputs),
-          awkwardness(layer.inputs),
-          doublings(layer.batch) / 10,
-          doublings(layer.area) / 12,
-          awkward_side(layer.side),
-          few ? 0.6 : 0.0,
-          few && layer.pooled ? 2.0 : 0.0,
-          doublings(layer.bytes) / 2.5};
-}
-
-double number(std::int64_t value) { return static_cast<double>(value); }
 
 void take_window(const ops::Window2d& window, LayerSizes& layer) {
   layer.window = number(window.area());
@@ -149,7 +98,7 @@ bool take_product(const NodeView& view, LayerSizes& layer) {
                      layer);
   } else if (op == &ops::dense_op || op == &ops::dense_d_src_op || op == &ops::dense_d_weight_op) {
     const Shape& weight = op == &ops::dense_d_weight_op ? view.output_shape(0) : view.input_shape(1);
-    layer.batch = number(view.input_shape(0)[0]);
+    layer.batch = layer.side = number(view.input_shape(0)[0]);
     layer.outputs = number(weight[0]);
     layer.inputs = number(weight.elements_from(1));
   } else if (op == &ops::recurrent_op || op == &ops::recurrent_grad_op) {
@@ -273,12 +222,30 @@ void add_update(const Graph& graph, const Node& update, StepShapes& step) {
 
 }  // namespace
 
+namespace {
+
+// Returns where a step lies between one that caches hold and one that they do not: what is read again after a
+// whole step, as weights and their gradients are, comes from a cache or from memory.
+double place_of_step_bytes(const Graph& graph, double width) {
+  constexpr double kHeld = 4e6, kBeyond = 256e6, kScale = 2.5;
+  double bytes = 0;
+  for (const graph::Value& value : graph.values())
+    bytes += value.role == graph::Role::parameter || value.role == graph::Role::optimizer_state
+                 ? number(value.type.bytes())
+                 : width * number(value.type.bytes());
+  return doublings(std::clamp(bytes, kHeld, kBeyond) / kHeld) / kScale;
+}
+
+}  // namespace
+
 StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
   Readers readers(graph.values().size());
   for (std::size_t n = 0; n < graph.nodes().size(); ++n)
     for (const graph::ValueId id : graph.nodes()[n].inputs)
       readers[static_cast<std::size_t>(id)].push_back(static_cast<NodeId>(n));
+  const double width = precision == backend::Precision::bf16 ? 0.5 : 1;
   StepShapes step;
+  std::set<std::string> on_sequences;  // ops
   for (const Node& node : graph.nodes()) {
     if (node.op == &ops::update_op) {
       add_update(graph, node, step);
@@ -286,22 +253,27 @@ StepShapes step_shapes(const Graph& graph, backend::Precision precision) {
     }
     const NodeView view(graph, node);
     const graph::Cost cost = node.op->cost(view);
-    const double width = precision == backend::Precision::bf16 ? 0.5 : 1;
     KernelShape shape{.op = node.op->name, .bytes = number(cost.bytes_moved) * width};
     LayerSizes layer;
-    const bool product = take_product(view, layer);
-    if (product) {
+    if (take_product(view, layer)) {
       shape.flops = number(cost.flops);
       describe_product(node, layer, shape);
       layer.pooled = is_pooled(graph, view, readers);
+      shape.place = place_of(layer);
+    } else if (take_sequence_op(view, shape.bytes, shape)) {
+      on_sequences.insert(shape.op);
     } else {
       take_other(view, shape.bytes, layer);
+      shape.place = place_of(layer);
     }
-    shape.kind = product ? shape.op : context_of(graph, view, readers);
-    shape.place = place_of(layer);
+    shape.kind = shape.flops > 0 ? shape.op : context_of(graph, view, readers);
     step.names.push_back(node.name);
     step.shapes.push_back(std::move(shape));
   }
+  const double place = place_of_step_bytes(graph, width);
+  for (KernelShape& shape : step.shapes)
+    if (shape.op.starts_with("dense") || shape.op == ops::update_op.name || on_sequences.contains(shape.op))
+      shape.place[kStepDimension] = place;
   return step;
 }
 

@@ -7,10 +7,12 @@
 
 namespace trainyard::predict {
 
-inline constexpr std::size_t kShapeDimensions = 15;
+inline constexpr std::size_t kShapeDimensions = 16;
 // ShapePlace locates a kernel among others of its kind. Two at distance one have little in common.
 using ShapePlace = std::array<double, kShapeDimensions>;
 inline constexpr std::size_t kGroupDimension = 5;  // of convolutions in groups above 0
+inline constexpr std::size_t kStepDimension =
+    15;  // what a step touches beside the kernel: caches keep the rest
 
 // NodeOperands describes a node of a training step by the bytes that it reads and writes. The workspace of
 // its kernel depends on them: libraries copy operands into other layouts, pad channels, transform tiles.

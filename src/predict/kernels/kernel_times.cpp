@@ -165,6 +165,18 @@ double error_nearby(const std::vector<double>& errors, const std::vector<NearSam
 
 }  // namespace
 
+namespace {
+
+// Locates a kernel among those of all ops.
+ShapePlace place_by_size(const KernelShape& shape) {
+  const auto doublings = [](double value) { return std::log2(std::max(value, 1.0)); };
+  if (shape.flops > 0)
+    return {doublings(shape.rows) / 2.5, doublings(shape.columns) / 1.8, doublings(shape.inner) / 2.2};
+  return {doublings(shape.bytes) / 2.5};
+}
+
+}  // namespace
+
 void KernelTimes::Table::add_share(const PlacedSample& share) {
   shares.push_back(share);
   all_ran = all_ran && share.value == 1;
@@ -191,20 +203,28 @@ void KernelTimes::add(const KernelShape& shape, const KernelSample& sample) {
   placed.value = std::log(sample.seconds / sample.rates.seconds(shape));
   of_op.times.push_back(placed);
   of_op.errors.push_back(sample.error);
+  placed.place = place_by_size(shape);
+  (shape.flops > 0 ? products_ : others_).push_back(placed);
 }
 
 KernelTimes::Estimate KernelTimes::at(const KernelShape& shape, const Rates& rates, int without) const {
   Estimate made{.seconds = rates.seconds(shape)};
-  const auto of_op = tables_.find(shape.op);
-  if (of_op == tables_.end()) return made;
-  made.seconds *= share_at(shape, rates, without);
-  const std::vector<PlacedSample>& all = of_op->second.times;
-  const std::vector<NearSample> near = nearest(all, shape.place, rates, without);
-  if (near.empty()) return made;
-  const PlacedEstimate times = estimate(all, near, shape.place);
-  made.seconds *= std::exp(times.value);
-  made.known = times.known;
-  made.error = error_nearby(of_op->second.errors, near, made.error);
+  if (const auto of_op = tables_.find(shape.op); of_op != tables_.end()) {
+    made.seconds *= share_at(shape, rates, without);
+    const std::vector<PlacedSample>& all = of_op->second.times;
+    const std::vector<NearSample> near = nearest(all, shape.place, rates, without);
+    if (!near.empty()) {
+      const PlacedEstimate times = estimate(all, near, shape.place);
+      made.seconds *= std::exp(times.value);
+      made.known = times.known;
+      made.error = error_nearby(of_op->second.errors, near, made.error);
+      return made;
+    }
+  }
+  const std::vector<PlacedSample>& of_size = shape.flops > 0 ? products_ : others_;
+  const ShapePlace place = place_by_size(shape);
+  if (const std::vector<NearSample> near = nearest(of_size, place, rates, without); !near.empty())
+    made.seconds *= std::exp(estimate(of_size, near, place).value);
   return made;
 }
 

@@ -53,7 +53,8 @@ struct KernelSample {
 };
 
 // KernelTimes predicts the seconds of kernels on devices from measured kernels: the best time of a device,
-// times the ratio of nearby kernels of the same op to theirs.
+// times the ratio of nearby kernels of the same op to theirs. An op that nobody measured goes by what
+// products of its size reach, or by what others do that move as many bytes.
 class KernelTimes {
  public:
   struct Estimate {
@@ -80,6 +81,7 @@ class KernelTimes {
   double share_at(const KernelShape& shape, const Rates& rates, int without) const;
 
   std::map<std::string, Table> tables_;
+  std::vector<PlacedSample> products_, others_;  // of all ops, by size
 };
 
 }  // namespace trainyard::predict

@@ -48,7 +48,7 @@ namespace {
 // Returns `so_far` plus the squared distance of two places, or any number from `enough` on where it is that
 // much.
 double square_up_to(double enough, const ShapePlace& a, const ShapePlace& b, double so_far) {
-  constexpr std::size_t kAtOnce = 5;
+  constexpr std::size_t kAtOnce = 4;
   static_assert(kShapeDimensions % kAtOnce == 0);
   for (std::size_t i = 0; i < a.size() && so_far < enough; i += kAtOnce)
     for (std::size_t d = i; d < i + kAtOnce; ++d) so_far += (a[d] - b[d]) * (a[d] - b[d]);

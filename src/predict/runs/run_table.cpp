@@ -131,10 +131,13 @@ bool has_not_grown(const TableRun& longer, const TableRun& shorter) {
 
 }  // namespace
 
+// A decoupled decay and Nesterov's momentum take the time and memory of the rules that they vary.
 ops::Rule optimizer_named(const std::string& name) {
+  if (name == "adamw") return ops::Rule::adam;
+  if (name == "nesterov") return ops::Rule::momentum;
   for (const ops::Rule rule : {ops::Rule::sgd, ops::Rule::momentum, ops::Rule::rmsprop, ops::Rule::adam})
     if (name == ops::name(rule)) return rule;
-  fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, rmsprop, adam", name);
+  fail(ErrorKind::config, "optimizer '{}': one of sgd, momentum, nesterov, rmsprop, adam, adamw", name);
 }
 
 backend::Precision precision_named(const std::string& name) {

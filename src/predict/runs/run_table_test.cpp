@@ -166,6 +166,13 @@ TEST(RunTableTest, OfRunsThatWereAskedForTheSameTheFastestIsKept) {
   EXPECT_EQ(table_of_records({slow, slow}, "", "here").runs.size(), 2u);
 }
 
+TEST(RunTableTest, VariantsOfARuleAreOfTheRule) {
+  EXPECT_EQ(optimizer_named("adamw"), ops::Rule::adam);
+  EXPECT_EQ(optimizer_named("nesterov"), ops::Rule::momentum);
+  EXPECT_EQ(optimizer_named("rmsprop"), ops::Rule::rmsprop);
+  expect_error(ErrorKind::config, "adam, adamw", [] { optimizer_named("adamax"); });
+}
+
 TEST(RunTableTest, RecordsMayStandOneALine) {
   const TestFolder folder;
   record::RunRecord record;
