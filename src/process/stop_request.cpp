@@ -31,14 +31,44 @@ void ask_to_stop(int) {
     ::_exit(kInterrupted);
 }
 
+// A stack for the handlers of this thread. While oneDNN's products without batch reduction run, the stack
+// pointer lies in their work space on the heap: a handler's frame there overwrites what is below.
+class HandlerStack {
+ public:
+  HandlerStack() {
+    stack_t now{};
+    if (::sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;  // it has one
+    // A frame holds all vector registers, and where they are in use the tiles of matrix units.
+    const std::size_t bytes = std::size_t{64} << 10;
+    memory_ = std::make_unique<std::byte[]>(bytes);
+    stack_t own{};
+    own.ss_sp = memory_.get();
+    own.ss_size = bytes;
+    if (::sigaltstack(&own, nullptr) != 0) memory_.reset();
+  }
+  ~HandlerStack() {
+    if (memory_ == nullptr) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+};
+
 }  // namespace
 
 StopRequest::StopRequest() : outermost_(living.fetch_add(1) == 0) {
   if (!outermost_) return;
+  // The kernel hands a process's signals to its first thread, which is the one that asks here.
+  thread_local const HandlerStack handlers_stand_apart;
   stop_asked = false;
   struct sigaction action {};
   action.sa_handler = ask_to_stop;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     sigaction(kSignals[i], nullptr, &former_[i]);
