@@ -40,8 +40,8 @@ struct Dataset {
   int classes = 0;    // of tokens: the vocabulary
   SplitData train, test;
   std::optional<double> least_loss;  // of tokens: no network has a smaller mean loss of a step, in nats
-  // Where that is known: computes the mean loss on the test samples, as few as they are, of who knows what
-  // they were drawn from.
+  // Computes the mean loss that the true model of the data has on these test samples; null where no such model
+  // is known.
   std::function<double()> least_test_loss;
   std::string note;  // for the user: which samples are held out, what was left out; may be empty
 

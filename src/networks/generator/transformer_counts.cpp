@@ -80,7 +80,7 @@ class TransformerCounts {
   // The penalty's gradients of the scores are made first of all, and wait for the backward pass of their
   // layer.
   Waits penalties_of(Wide layers) const { return {.backward = layers * penalised_}; }
-  // What waits beside the layer that reads the input of a part: without a norm that is the stream.
+  // Counts what waits beside the layer that reads the input of a part: without a norm that is the stream.
   Waits beside_first() const { return {.inference = sizes_.post_norm ? 0 : rows_, .backward = rows_}; }
   Waits beside_inner() const { return {.inference = rows_, .backward = rows_}; }
   // The last layer of a part reads the gradient that waits beside the others.
@@ -286,7 +286,7 @@ class TransformerCounts {
     norm();
   }
 
-  // What is behind the layers, up to the loss.
+  // Counts everything behind the layers, up to the loss.
   void head() {
     if (sizes_.tied)
       layers_.backward_node(0, 3 * table_, 2 * table_);  // the sum of both parts of the gradient

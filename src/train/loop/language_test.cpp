@@ -1,4 +1,4 @@
-// What a network can learn of a made-up language is known to the last nat: training has to come near it.
+// Tests that training comes near the least loss of a made-up language, which is known exactly.
 
 #include "data/source/language.h"
 

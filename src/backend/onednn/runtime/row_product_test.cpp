@@ -55,7 +55,7 @@ TEST(RowProduct, TransposesAndAddsRows) {
   EXPECT_EQ(sums, (std::vector<float>{15, 27, 39}));
 }
 
-// What lies between the rows must stay.
+// The product must leave alone what lies between the rows.
 TEST(RowProduct, TransposesBlocksAndTheRest) {
   for (const std::int64_t rows : {1, 7, 8, 16, 17, 33})
     for (const std::int64_t columns : {1, 8, 15, 16, 32, 35}) {
