@@ -40,8 +40,8 @@ struct Dataset {
   int classes = 0;    // of tokens: the vocabulary
   SplitData train, test;
   std::optional<double> least_loss;  // of tokens: no network has a smaller mean loss of a step, in nats
-  // Computes the mean loss that the true model of the data has on these test samples; null where no such model
-  // is known.
+  // Computes the mean loss that the true model of the data has on these test samples; null where no such
+  // model is known.
   std::function<double()> least_test_loss;
   std::string note;  // for the user: which samples are held out, what was left out; may be empty
 
