@@ -7,7 +7,6 @@
 #include "ops/sequence/recurrent.h"
 #include "ops/update.h"
 #include "predict/kernels/layer_sizes.h"
-#include "predict/kernels/sequence_shape.h"
 
 namespace trainyard::predict {
 

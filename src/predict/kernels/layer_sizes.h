@@ -20,4 +20,9 @@ ShapePlace place_of(const LayerSizes& layer);
 inline double number(std::int64_t value) { return static_cast<double>(value); }
 double doublings(double value);  // 0 up to 1
 
+// Describes a node of an op on rows of vectors, as networks on sequences and patches are made of, and returns
+// whether it is one. Products of matrices and attention get flops and sizes of the product; others, such as
+// norms, units, positions, embeddings and losses over a vocabulary, have only bytes.
+bool take_sequence_op(const graph::NodeView& view, double bytes, KernelShape& shape);
+
 }  // namespace trainyard::predict

@@ -1,4 +1,4 @@
-#include "predict/kernels/sequence_shape.h"
+#include "predict/kernels/layer_sizes.h"
 
 #include "ops/layer_norm.h"
 #include "ops/loss.h"

@@ -1,4 +1,4 @@
-#include "predict/kernels/sequence_shape.h"
+#include "predict/kernels/layer_sizes.h"
 
 #include <gtest/gtest.h>
 
