@@ -56,6 +56,16 @@ Decision want_tiles(const KernelRequest& request, int qkv) {
 Decision accept_tiled(const KernelRequest& request) { return want_tiles(request, 0); }
 Decision accept_tiled_grad(const KernelRequest& request) { return want_tiles(request, 1); }
 
+Decision accept_warpgroup_grad(const KernelRequest& request) {
+  const auto& attrs = request.node.attrs<ops::AttentionAttrs>();
+  const std::int64_t head = attrs.head_size(request.node.input_shape(1)[1]);
+  if (request.node.input(1).type.dtype != DType::bf16) return Decision::no("multiplies bf16");
+  if (attrs.dropout.rate > 0) return Decision::no("drops no probabilities");
+  if (head > device::kLargestWarpgroupHead || head % 8 != 0)
+    return Decision::no("made for heads of at most 64 numbers, by eights");
+  return want_countable_blocks(request, 1);
+}
+
 void plain(const Launch& at) {
   with_float_type(at.node.dtype(), [&]<typename T>() {
     device::attention_plain(at.stream(), shape_of(at, 0, 1), at.input<T>(0), at.output<T>(0),
@@ -110,6 +120,10 @@ void tiled_grad(const Launch& at) {
   });
 }
 
+void warpgroup_grad(const Launch& at) {
+  device::attention_warpgroup_grad(at.stream(), shape_of(at, 1, 4), gradient_of<__nv_bfloat16>(at));
+}
+
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, natural_io(request.node), function);
@@ -131,6 +145,8 @@ std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
 std::vector<Candidate> attention_candidates() {
   return {{&ops::attention_op, "own:attention", accept_tiled, make<tiled>},
           {&ops::attention_grad_op, "own:attention_grad", accept_tiled_grad, make_grad<tiled_grad>},
+          {&ops::attention_grad_op, "own:attention_grad_warpgroup", accept_warpgroup_grad,
+           make_grad<warpgroup_grad>},
           {&ops::attention_op, "own:attention_plain", accept_plain, make<plain>},
           {&ops::attention_grad_op, "own:attention_grad_plain", accept_plain_grad, make_grad<plain_grad>}};
 }

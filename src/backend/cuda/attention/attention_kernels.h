@@ -61,6 +61,12 @@ void attention_tiled(cudaStream_t stream, const AttentionShape& shape, const T* 
 template <typename T>
 void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at);
 
+// The gradient by whole warpgroups. REQUIRES: head_size is a multiple of 8 and at most kLargestWarpgroupHead,
+// nothing is dropped.
+inline constexpr int kLargestWarpgroupHead = 64;
+void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
+                              const AttentionGradient<__nv_bfloat16>& at);
+
 // Fills at.deltas. T: float or __nv_bfloat16.
 template <typename T>
 void attention_deltas(cudaStream_t stream, const AttentionShape& shape, const AttentionGradient<T>& at);

@@ -88,7 +88,7 @@ device::SequenceShape shape_of(const graph::NodeView& node, const KernelIo& io, 
   return {steps[0], steps[1], classes, layout.is_plain() ? classes : row_stride(layout, logits)};
 }
 
-// The losses of the rows lie in the workspace, and the last block to finish adds them up.
+// The blocks leave their losses and counts in the workspace, and the last one to finish adds them up.
 class SequenceCrossEntropy final : public Kernel {
  public:
   explicit SequenceCrossEntropy(const KernelRequest& request)
@@ -97,7 +97,7 @@ class SequenceCrossEntropy final : public Kernel {
         device_(context_of(request)),
         counter_(device_) {
     io_.inputs[0] = present_rows(request, 0);
-    io_.workspace_bytes = static_cast<std::size_t>(node_.input_shape(1).elements()) * sizeof(float);
+    io_.workspace_bytes = static_cast<std::size_t>(node_.input_shape(1).elements()) * 2 * sizeof(float);
   }
   void bind(const Binding& binding) override { binding_ = binding; }
 
@@ -124,6 +124,14 @@ void gradient(const Launch& at) {
         at.stream(), shape_of(at.node, at.io, 2), at.input<float>(0), at.input<T>(1), at.input<float>(4),
         {at.input<std::int32_t>(2), at.input<std::int32_t>(3)}, at.workspace<float>(), at.output<T>(0));
   });
+}
+
+// `labels`: the input of this name.
+template <int labels>
+Decision accept_sequence(const KernelRequest& request) {
+  if (request.node.input_shape(labels).elements() >= std::int64_t{1} << 31)
+    return Decision::no("there are 2^31 rows or more");
+  return want_device_floats(request);
 }
 
 std::unique_ptr<Kernel> make_sequence_cross_entropy(const KernelRequest& request) {
@@ -213,9 +221,9 @@ std::vector<Candidate> loss_candidates() {
       {&ops::softmax_cross_entropy_op, "own:softmax_cross_entropy", want_device_floats,
        make_softmax_cross_entropy},
       {&ops::softmax_cross_entropy_grad_op, "own:softmax_cross_entropy_grad", want_device_floats, make_grad},
-      {&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", want_device_floats,
+      {&ops::sequence_cross_entropy_op, "own:sequence_cross_entropy", accept_sequence<1>,
        make_sequence_cross_entropy},
-      {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", want_device_floats,
+      {&ops::sequence_cross_entropy_grad_op, "own:sequence_cross_entropy_grad", accept_sequence<2>,
        make_gradient},
       {&ops::classify_op, "own:classify", accept, make_classify}};
 }

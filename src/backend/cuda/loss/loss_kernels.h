@@ -45,12 +45,12 @@ struct SequenceLabels {
   static constexpr std::int32_t kNoLabel = -1;  // ops::kNoLabel
 };
 
-// T: float or __nv_bfloat16. `row_losses` holds a float for each row; `counter` is 0 before and after.
-// d_logits may be logits. `share` holds one float: the gradient first counts the steps, in a launch of its
-// own.
+// T: float or __nv_bfloat16. There are less than 2^31 rows. `parts` holds two floats for each row; `counter`
+// is 0 before and after. d_logits may be logits. `share` holds one float: the gradient first counts the
+// steps, in a launch of its own.
 template <typename T>
 void sequence_cross_entropy(cudaStream_t stream, const SequenceShape& shape, const T* logits,
-                            const SequenceLabels& labels, float* loss, float* log_sums, float* row_losses,
+                            const SequenceLabels& labels, float* loss, float* log_sums, float* parts,
                             std::uint32_t* counter);
 template <typename T>
 void sequence_cross_entropy_grad(cudaStream_t stream, const SequenceShape& shape, const float* d_loss,

@@ -106,15 +106,23 @@ template void recurrent_step_grad(cudaStream_t, const StepSizes&, const Backward
 
 namespace {
 
-template <typename T>
+// A thread takes kWidth neighbouring numbers of a row.
+template <typename T, int kWidth>
 __global__ void __launch_bounds__(kThreads) take_rows(EmbeddingSizes sizes, const T* __restrict__ table,
                                                       const std::int32_t* __restrict__ ids, T* dst) {
-  const std::int64_t elements = sizes.ids * sizes.width;
-  for (auto at = static_cast<std::int64_t>(thread_index()); at < elements;
+  const std::int64_t of_row = sizes.width / kWidth, vectors = sizes.ids * of_row;
+  for (auto at = static_cast<std::int64_t>(thread_index()); at < vectors;
        at += static_cast<std::int64_t>(thread_count())) {
-    const std::int64_t id = ids[at / sizes.width];
-    dst[at] =
-        id < 0 || id >= sizes.vocabulary ? from_float<T>(NAN) : table[id * sizes.width + at % sizes.width];
+    const std::int64_t row = at / of_row, id = ids[row];
+    Vector<T, kWidth> made;
+    if (id < 0 || id >= sizes.vocabulary) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) made.at[i] = from_float<T>(NAN);
+    } else {
+      made = *reinterpret_cast<const Vector<T, kWidth>*>(table + id * sizes.width +
+                                                         (at - row * of_row) * kWidth);
+    }
+    *reinterpret_cast<Vector<T, kWidth>*>(dst + at * kWidth) = made;
   }
 }
 
@@ -176,8 +184,12 @@ __global__ void __launch_bounds__(kThreads)
 template <typename T>
 void embedding(cudaStream_t stream, const EmbeddingSizes& sizes, const T* table, const std::int32_t* ids,
                T* dst) {
-  take_rows<T><<<grid_for(static_cast<std::size_t>(sizes.ids * sizes.width)), kThreads, 0, stream>>>(
-      sizes, table, ids, dst);
+  constexpr int kWidth = 16 / sizeof(T);
+  const auto elements = static_cast<std::size_t>(sizes.ids * sizes.width);
+  if (sizes.width % kWidth == 0)
+    take_rows<T, kWidth><<<grid_for(elements / kWidth), kThreads, 0, stream>>>(sizes, table, ids, dst);
+  else
+    take_rows<T, 1><<<grid_for(elements), kThreads, 0, stream>>>(sizes, table, ids, dst);
   check_launch("embedding");
 }
 

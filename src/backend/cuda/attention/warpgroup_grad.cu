@@ -1,0 +1,363 @@
+#include "backend/cuda/attention/attention.cuh"
+#include "backend/cuda/attention/tiled.cuh"
+#include "backend/cuda/runtime/warpgroup.cuh"
+
+namespace trainyard::backend::cuda::device {
+
+// The formulas are those of plain_grad.cu. As in tiled_grad.cu one kernel has keys as its own rows, the other
+// one queries: so each sum has one order, and no pair lies in memory. A block is one warpgroup and has 64
+// rows.
+
+namespace {
+
+constexpr int kTile = SwizzledTile::kRows;  // queries, keys, and at most as many numbers of a head
+constexpr int kSteps = kTile / 16;          // of a product
+constexpr int kStages = 2;                  // tiles of the other side: one in use, one on its way
+constexpr std::uint32_t kAlignment = 1024, kStatisticsBytes = 2 * kTile * sizeof(float);
+
+template <bool kOwnKeys>
+struct Sizes {
+  static constexpr int kBlocks = kOwnKeys ? 3 : 4;  // of a multiprocessor, as many as registers allow
+  static constexpr std::size_t kBytes =
+      (2 + 2 * kStages) * SwizzledTile::kBytes + (kOwnKeys ? kStages * kStatisticsBytes : 0) + kAlignment;
+};
+
+// Of both sides a row has two vectors: (query, d_dst) and (key, value).
+template <bool kOwnKeys>
+struct Work {
+  const AttentionShape& shape;
+  const AttentionGradient<bf16>& at;
+  std::uint32_t own;  // tiles: first vectors, second vectors, stages of the other side, statistics
+  std::int64_t stride, dst_stride;
+  int n, kv_head, first_head, first, of_sequence;
+  int begin, end, turns;  // tiles of the other side, and those of all heads together
+  // Where this thread begins to copy: its row of 16 and its place in it.
+  int copied_row, copied_chunk;
+  std::uint32_t copied_to;
+  bool copies;
+
+  __device__ Work(const AttentionShape& of, const AttentionGradient<bf16>& from, const void* memory)
+      : shape(of),
+        at(from),
+        own((shared_address(memory) + kAlignment - 1) / kAlignment * kAlignment),
+        stride(of.step_stride * of.width()),
+        dst_stride(of.step_stride * of.dst_width()),
+        copied_row(static_cast<int>(threadIdx.x) / SwizzledTile::kChunks),
+        copied_chunk(static_cast<int>(threadIdx.x) % SwizzledTile::kChunks),
+        copied_to(SwizzledTile::chunk(0, copied_row, copied_chunk)),
+        copies(copied_chunk * 8 < of.head_size) {
+    const TileOfBlock block(blockIdx.x, (shape.steps + kTile - 1) / kTile, shape.sequences,
+                            kOwnKeys ? shape.kv_heads : shape.heads, shape.causal && !kOwnKeys);
+    n = block.n;
+    first = block.tile * kTile;
+    of_sequence = keys_of_sequence(shape, n);
+    kv_head = kOwnKeys ? block.head : shape.kv_head_of(block.head);
+    const int group = shape.heads / shape.kv_heads;
+    first_head = kOwnKeys ? kv_head * group : block.head;
+    begin = kOwnKeys && shape.causal ? first / kTile : 0;
+    const int steps = kOwnKeys ? (first < of_sequence ? shape.steps : 0)
+                               : seen_by(shape, of_sequence, min(first + kTile, shape.steps) - 1);
+    end = max((steps + kTile - 1) / kTile, begin);
+    turns = (end - begin) * (kOwnKeys ? group : 1);
+  }
+
+  // The tile and the head of a turn.
+  struct Turn {
+    int head, tile;
+  };
+  __device__ Turn first_turn() const { return {first_head, begin}; }
+  __device__ void advance(Turn& turn) const {
+    if (++turn.tile < end) return;
+    turn.tile = begin;
+    ++turn.head;
+  }
+
+  __device__ std::uint32_t own_first() const { return own; }
+  __device__ std::uint32_t own_second() const { return own + SwizzledTile::kBytes; }
+  __device__ std::uint32_t other_first(int stage) const {
+    return own + (2 + stage * 2) * SwizzledTile::kBytes;
+  }
+  __device__ std::uint32_t other_second(int stage) const {
+    return own + (3 + stage * 2) * SwizzledTile::kBytes;
+  }
+  // log_sums of the queries of the other side, and behind them their deltas
+  __device__ std::uint32_t statistics(int stage) const {
+    return other_first(kStages) + stage * kStatisticsBytes;
+  }
+
+  // Starts to copy the vectors of 64 steps; what is missing is zero.
+  __device__ void copy(const bf16* from, std::int64_t row_stride, int step, std::uint32_t to) const {
+    constexpr int kRowsAtOnce = kWarpgroup / SwizzledTile::kChunks;
+    static_assert(kRowsAtOnce % 8 == 0);  // the rows of a thread have their chunks at the same place
+    const bf16* row = from + (step + copied_row) * row_stride + copied_chunk * 8;
+#pragma unroll
+    for (int i = 0; i < kTile; i += kRowsAtOnce) {
+      copy_async_16(to + copied_to + i * SwizzledTile::kRowBytes, row,
+                    copies && step + copied_row + i < shape.steps);
+      row += kRowsAtOnce * row_stride;
+    }
+  }
+  __device__ void copy_queries(int head, int step, std::uint32_t queries, std::uint32_t d_dst) const {
+    copy(at.qkv + shape.query(n, head), stride, step, queries);
+    copy(at.d_dst + shape.dst(n, head), dst_stride, step, d_dst);
+  }
+  __device__ void copy_keys(int step, std::uint32_t keys, std::uint32_t values) const {
+    copy(at.qkv + shape.key(n, kv_head), stride, step, keys);
+    copy(at.qkv + shape.value(n, kv_head), stride, step, values);
+  }
+  __device__ void copy_own() const {
+    if constexpr (kOwnKeys)
+      copy_keys(first, own_first(), own_second());
+    else
+      copy_queries(first_head, first, own_first(), own_second());
+  }
+  __device__ void copy_others(const Turn& turn, int stage) const {
+    const int step = turn.tile * kTile;
+    if constexpr (kOwnKeys) {
+      copy_queries(turn.head, step, other_first(stage), other_second(stage));
+      const int i = threadIdx.x, t = step + i % kTile;
+      const float* from = (i < kTile ? at.log_sums : at.deltas) + shape.log_sum(n, turn.head);
+      copy_async_4(statistics(stage) + i * sizeof(float), from + t, t < shape.steps);
+    } else {
+      copy_keys(step, other_first(stage), other_second(stage));
+    }
+  }
+
+  // Calls take(step, stage) for each tile of the other side: its first step, and where it lies.
+  template <typename Take>
+  __device__ void for_turns(const Take& take) const {
+    if (turns == 0) return;
+    copy_own();
+    Turn copied = first_turn(), taken = copied;
+    copy_others(copied, 0);
+    commit_copies();
+    for (int turn = 0; turn < turns; ++turn) {
+      wait_copies<0>();
+      show_to_matrix_units();
+      __syncthreads();  // all have copied this tile, and the products of the one before are done
+      if (turn + 1 < turns) {
+        advance(copied);
+        copy_others(copied, (turn + 1) % kStages);
+        commit_copies();
+      }
+      take(taken.tile * kTile, turn % kStages);
+      advance(taken);
+    }
+  }
+};
+
+// The row of the products of a thread; it also has that 8 below.
+__device__ inline int row_of_thread() {
+  return static_cast<int>(threadIdx.x) / 32 * 16 + threadIdx.x % 32 / 4;
+}
+__device__ inline int column_of_thread() { return threadIdx.x % 4 * 2; }
+
+__device__ inline std::uint32_t round_two(float a, float b) {
+  const __nv_bfloat162 two = __floats2bfloat162_rn(a, b);
+  return reinterpret_cast<const std::uint32_t&>(two);
+}
+
+__device__ inline float2 load_two(std::uint32_t address) {
+  float2 two;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(two.x), "=f"(two.y) : "r"(address));
+  return two;
+}
+
+// A product's first operand, 16 columns each.
+using Rounded = std::uint32_t[kSteps][4];
+
+// Starts the scores, and in a group of their own the gradients of the probabilities.
+template <bool kOwnKeys>
+__device__ inline void start_pairs(const Work<kOwnKeys>& work, int stage, WarpgroupSums& scores,
+                                   WarpgroupSums& d_probabilities) {
+  const std::uint64_t own_first = SwizzledTile::describe(work.own_first()),
+                      own_second = SwizzledTile::describe(work.own_second()),
+                      other_first = SwizzledTile::describe(work.other_first(stage)),
+                      other_second = SwizzledTile::describe(work.other_second(stage));
+  begin_products();
+  multiply_tiles<false, false>(scores, own_first, other_first);
+#pragma unroll
+  for (int k = 1; k < kSteps; ++k)
+    multiply_add_tiles<false, false>(scores, own_first + k * SwizzledTile::kAlongRows,
+                                     other_first + k * SwizzledTile::kAlongRows);
+  commit_products();
+  multiply_tiles<false, false>(d_probabilities, own_second, other_second);
+#pragma unroll
+  for (int k = 1; k < kSteps; ++k)
+    multiply_add_tiles<false, false>(d_probabilities, own_second + k * SwizzledTile::kAlongRows,
+                                     other_second + k * SwizzledTile::kAlongRows);
+  commit_products();
+}
+
+// Starts sums += rounded pairs times the vectors of the other side.
+__device__ inline void start_sums(const Rounded& pairs, std::uint32_t vectors, WarpgroupSums& sums) {
+#pragma unroll
+  for (int k = 0; k < kSteps; ++k)
+    multiply_add_registers<true>(sums, pairs[k],
+                                 SwizzledTile::describe(vectors) + k * SwizzledTile::kAcrossRows);
+}
+
+// Takes out the pairs that do not count: their probabilities become zero.
+template <bool kOwnKeys>
+__device__ inline void mask(const Work<kOwnKeys>& work, int other, WarpgroupSums& scores) {
+  const AttentionShape& shape = work.shape;
+  const int first_t = kOwnKeys ? other : work.first, first_s = kOwnKeys ? work.first : other;
+  if (first_t + kTile <= shape.steps && first_s + kTile <= seen_by(shape, work.of_sequence, first_t)) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    // Of each row those columns count that are not before the first one and before the end.
+    const int row = work.first + row_of_thread() + half * 8, column = other + column_of_thread();
+    int from = 0, end = shape.steps;
+    if constexpr (kOwnKeys) {
+      from = row >= work.of_sequence ? shape.steps : shape.causal ? row : 0;
+    } else {
+      end = row < shape.steps ? seen_by(shape, work.of_sequence, row) : 0;
+    }
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const bool is_there = n * 8 + i >= from - column && n * 8 + i < end - column;
+        scores[n][half * 2 + i] = is_there ? scores[n][half * 2 + i] : -INFINITY;
+      }
+  }
+}
+
+__device__ inline void store_row(const WarpgroupSums& sums, int half, float factor, int size, bf16* to) {
+#pragma unroll
+  for (int n = 0; n < 8; ++n) {
+    const int d = n * 8 + column_of_thread();
+    if (d < size)
+      *reinterpret_cast<std::uint32_t*>(to + d) =
+          round_two(sums[n][half * 2] * factor, sums[n][half * 2 + 1] * factor);
+  }
+}
+
+__global__ void __launch_bounds__(kWarpgroup, Sizes<true>::kBlocks)
+    grad_of_keys(const __grid_constant__ AttentionShape shape,
+                 const __grid_constant__ AttentionGradient<bf16> at) {
+  extern __shared__ uint4 memory[];
+  const Work<true> work(shape, at, memory);
+  const float scale = shape.scale * kLog2OfE;
+  WarpgroupSums d_keys = {}, d_values = {};
+  work.for_turns([&](int t, int stage) {
+    const std::uint32_t statistics = work.statistics(stage) + column_of_thread() * sizeof(float);
+    WarpgroupSums pairs, d_pairs;
+    start_pairs(work, stage, pairs, d_pairs);
+    wait_products<1>();
+    keep(pairs);
+    mask(work, t, pairs);
+    Rounded probabilities, d_scores;
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const float2 two = load_two(statistics + n * 8 * sizeof(float));
+      const float log_sums[2] = {two.x * kLog2OfE, two.y * kLog2OfE};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pairs[n][i] = power_of_two(fmaf(pairs[n][i], scale, -log_sums[i % 2]));
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        probabilities[n / 2][n % 2 * 2 + half] = round_two(pairs[n][half * 2], pairs[n][half * 2 + 1]);
+    }
+    wait_products<0>();
+    keep(d_pairs);
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const float2 deltas = load_two(statistics + (kTile + n * 8) * sizeof(float));
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        d_scores[n / 2][n % 2 * 2 + half] =
+            round_two(pairs[n][half * 2] * (d_pairs[n][half * 2] - deltas.x),
+                      pairs[n][half * 2 + 1] * (d_pairs[n][half * 2 + 1] - deltas.y));
+    }
+    keep(d_values);
+    keep(d_keys);
+    begin_products();
+    start_sums(probabilities, work.other_second(stage), d_values);
+    start_sums(d_scores, work.other_first(stage), d_keys);
+    commit_products();
+    wait_products<0>();
+    keep(d_values);
+    keep(d_keys);
+  });
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int s = work.first + row_of_thread() + half * 8;
+    if (s >= shape.steps) return;
+    bf16* to = at.d_qkv + s * work.stride;
+    store_row(d_keys, half, shape.scale, shape.head_size, to + shape.key(work.n, work.kv_head));
+    store_row(d_values, half, 1.0f, shape.head_size, to + shape.value(work.n, work.kv_head));
+  }
+}
+
+__global__ void __launch_bounds__(kWarpgroup, Sizes<false>::kBlocks)
+    grad_of_queries(const __grid_constant__ AttentionShape shape,
+                    const __grid_constant__ AttentionGradient<bf16> at) {
+  extern __shared__ uint4 memory[];
+  const Work<false> work(shape, at, memory);
+  const float scale = shape.scale * kLog2OfE;
+  float log_sums[2], deltas[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int t = min(work.first + row_of_thread() + half * 8, shape.steps - 1);
+    const std::int64_t from = shape.log_sum(work.n, work.first_head) + t;
+    log_sums[half] = at.log_sums[from] * kLog2OfE;
+    deltas[half] = at.deltas[from];
+  }
+  WarpgroupSums d_queries = {};
+  work.for_turns([&](int s, int stage) {
+    WarpgroupSums pairs, d_pairs;
+    start_pairs(work, stage, pairs, d_pairs);
+    wait_products<1>();
+    keep(pairs);
+    mask(work, s, pairs);
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pairs[n][i] = power_of_two(fmaf(pairs[n][i], scale, -log_sums[i / 2]));
+    wait_products<0>();
+    keep(d_pairs);
+    Rounded d_scores;
+#pragma unroll
+    for (int n = 0; n < 8; ++n)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        d_scores[n / 2][n % 2 * 2 + half] =
+            round_two(pairs[n][half * 2] * (d_pairs[n][half * 2] - deltas[half]),
+                      pairs[n][half * 2 + 1] * (d_pairs[n][half * 2 + 1] - deltas[half]));
+    keep(d_queries);
+    begin_products();
+    start_sums(d_scores, work.other_first(stage), d_queries);
+    commit_products();
+    wait_products<0>();
+    keep(d_queries);
+  });
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int t = work.first + row_of_thread() + half * 8;
+    if (t < shape.steps)
+      store_row(d_queries, half, shape.scale, shape.head_size,
+                at.d_qkv + shape.query(work.n, work.first_head) + t * work.stride);
+  }
+}
+
+template <bool kOwnKeys>
+void start_side(cudaStream_t stream, void (*kernel)(AttentionShape, AttentionGradient<bf16>),
+                const AttentionShape& shape, const AttentionGradient<bf16>& at) {
+  const std::int64_t tiles = (shape.steps + kTile - 1) / kTile;
+  start_tiled(stream, kernel, tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads),
+              Sizes<kOwnKeys>::kBytes, shape, at);
+}
+
+}  // namespace
+
+void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
+                              const AttentionGradient<bf16>& at) {
+  static_assert(kTiledThreads == kWarpgroup && kTile == kLargestWarpgroupHead);
+  if (shape.sequences == 0) return;
+  attention_deltas(stream, shape, at);
+  start_side<true>(stream, grad_of_keys, shape, at);
+  start_side<false>(stream, grad_of_queries, shape, at);
+  check_launch("attention_warpgroup_grad");
+}
+
+}  // namespace trainyard::backend::cuda::device
