@@ -1,6 +1,6 @@
 """Times Trainyard on a GPU against PyTorch and JAX, each in all its modes, and prints one table.
 
-A mode is pytorch:eager, fused, graph or compile, or jax:jit, loop or tuned; bench/peers says what each does.
+A mode is pytorch:eager, fused, graph, compile or autotune, or jax:jit, loop or tuned; bench/peers says what each does.
 First every case is measured in the modes that may decide its floor, then the others while the time budget lasts. Ours
 runs before and after each peer. A mode that fails is shown with its error.
 
@@ -18,7 +18,7 @@ from compare_table import print_table
 from compare_tools import REPOSITORY, CannotCompare, at_least_one, check_program, log
 
 PEERS = {"pytorch": "pytorch_cuda.py", "jax": "jax_cuda.py"}
-MODES = ("pytorch:eager", "pytorch:fused", "pytorch:graph", "pytorch:compile",
+MODES = ("pytorch:eager", "pytorch:fused", "pytorch:graph", "pytorch:compile", "pytorch:autotune",
          "jax:jit", "jax:loop", "jax:tuned")
 # By case, or by network: the modes that may decide its floor, which are run before all others.
 FIRST = {"deepmnist": ("jax:loop", "jax:tuned"), "cifarnet": ("pytorch:graph",),
@@ -28,6 +28,7 @@ FIRST = {"deepmnist": ("jax:loop", "jax:tuned"), "cifarnet": ("pytorch:graph",),
 # What our side calls otherwise: a case may be one network of a generated family.
 OUR_NETWORKS = {"lstm": "rnn"}
 PYTORCH = tuple(mode for mode in MODES if mode.startswith("pytorch"))
+UNTUNED = tuple(mode for mode in MODES if mode != "jax:tuned")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def small(network, batch, optimizer, floor, against, steps, our_options=()):
 
 def resnet50(batch, floor, steps):
     return Case("resnet50", batch, ("bf16",), "momentum", floor, "pytorch", steps,
-                tuple(mode for mode in MODES if mode != "jax:tuned"))
+                UNTUNED)
 
 
 # PyTorch's AdamW decays where nobody says otherwise.
@@ -72,16 +73,16 @@ CASES = {
     "resnet50:256": resnet50(256, 1.0, 30),
     "resnet50:64": resnet50(64, 1.1, 80),
     "fc:64": Case("fc", 64, ("tf32", "bf16"), "sgd", 2.0, "pytorch:graph", 3000,
-                  tuple(mode for mode in MODES if mode != "jax:tuned"), ("--lr", "0.001"),
+                  UNTUNED, ("--lr", "0.001"),
                   ("--layers", "128", "--width", "32", "--inputs", "2000", "--classes", "1000")),
     "lstm:64": Case("lstm", 64, ("bf16",), "sgd", 1.0, "pytorch:graph", 1000, PYTORCH,
                     ("--cell", "lstm", "--layers", "2", "--hidden", "512", "--length", "32")),
-    "transformer:12": Case("transformer", 12, ("bf16",), "adamw", 3.0, "pytorch", 2000, PYTORCH, DECAY),
-    "gpt_char:64": Case("gpt_char", 64, ("bf16",), "adamw", 1.5, "pytorch", 200, PYTORCH, DECAY),
-    "gpt2:16": Case("gpt2", 16, ("bf16",), "adamw", 1.1, "pytorch", 30, PYTORCH, DECAY),
-    "vit_s16:256": Case("vit_s16", 256, ("bf16",), "adamw", 1.1, "pytorch", 30, PYTORCH, DECAY),
+    "transformer:12": Case("transformer", 12, ("bf16",), "adamw", 3.0, "", 2000, UNTUNED, DECAY),
+    "gpt_char:64": Case("gpt_char", 64, ("bf16",), "adamw", 1.5, "", 200, UNTUNED, DECAY),
+    "gpt2:16": Case("gpt2", 16, ("bf16",), "adamw", 1.1, "", 30, UNTUNED, DECAY),
+    "vit_s16:256": Case("vit_s16", 256, ("bf16",), "adamw", 1.1, "", 30, UNTUNED, DECAY),
     "fc:16384": Case("fc", 16384, ("bf16",), "sgd", 0.85, "peak", 6,
-                     tuple(mode for mode in MODES if mode != "jax:tuned"), ("--lr", "0.001"),
+                     UNTUNED, ("--lr", "0.001"),
                      ("--layers", "63", "--width", "8192", "--inputs", "8192", "--classes", "8192")),
 }
 

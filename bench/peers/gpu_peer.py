@@ -13,6 +13,18 @@ EMA_DECAY = 0.9999
 # Sums over thousands of inputs and no norm: a larger rate makes infinities, and those are cheap to multiply.
 FC_LEARNING_RATE = 1e-3
 
+# name: layers, width, heads, length, vocabulary
+GPTS = {
+    "transformer": (4, 128, 4, 64, 1024),
+    "gpt_char": (6, 384, 6, 256, 256),
+    "gpt2": (12, 768, 12, 1024, 50257),
+}
+# name: layers, width, heads, image, patch, classes
+VITS = {
+    "vit": (6, 192, 3, 32, 4, 10),
+    "vit_s16": (12, 384, 6, 224, 16, 1000),
+}
+
 
 def one_of(allowed):
     def parse(text):

@@ -16,27 +16,30 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gpu_peer import (EMA_DECAY, POOL_BATCHES, check_arguments, emit, finite, learning_rate, make_parser,
+from gpu_peer import (EMA_DECAY, GPTS, POOL_BATCHES, check_arguments, emit, finite, learning_rate, make_parser,
                       measure, one_line)
-from jax_networks import NETWORKS, Context
+from jax_networks import NETWORKS as IMAGE_NETWORKS, Context
+from jax_transformers import TRANSFORMERS
 
+NETWORKS = IMAGE_NETWORKS | TRANSFORMERS
 MODES = ("jit", "loop", "tuned")
 TUNABLE = ("deepmnist", "cifarnet")
-STEPS_PER_LOOP = {"deepmnist": 50, "cifarnet": 50, "resnet50": 5, "fc": 2}
+STEPS_PER_LOOP = {"deepmnist": 50, "cifarnet": 50, "resnet50": 5, "fc": 2, "transformer": 50, "gpt_char": 10}
+DECAY = 0.01  # AdamW of the peers decays all
 MATMUL_PRECISION = {"f32": "float32", "tf32": "tensorfloat32", "bf16": "default"}
 
 
 def first_value(name, shape, key):
     if len(shape) > 1:
         return jax.random.normal(key, shape) * math.sqrt(2 / math.prod(shape[:-1]))
-    return jnp.ones(shape) if name.endswith("/gamma") else jnp.zeros(shape)
+    return jnp.ones(shape) if name.endswith(("/gamma", "/scale")) else jnp.zeros(shape)
 
 
 def first_state(args):
     shapes = NETWORKS[args.network][0](args)
     keys = jax.random.split(jax.random.key(args.seed), len(shapes))
     parameters = {name: first_value(name, shape, key) for (name, shape), key in zip(shapes.items(), keys)}
-    slots = {"adam": 2, "momentum": 1, "sgd": 0}[args.optimizer]
+    slots = {"adam": 2, "adamw": 2, "momentum": 1, "sgd": 0}[args.optimizer]
     state = {"parameters": parameters, "step": jnp.int32(0), "loss": jnp.float32(0),
              "slots": [jax.tree.map(jnp.zeros_like, parameters) for _ in range(slots)]}
     state["statistics"] = {}
@@ -60,7 +63,9 @@ def updated(args, parameters, gradients, slots, step):
     mean = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, slots[0], gradients)
     square = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, slots[1], gradients)
     corrected = rate * jnp.sqrt(1 - 0.999 ** time) / (1 - 0.9 ** time)
-    moved = jax.tree.map(lambda p, m, v: p - corrected * m / (jnp.sqrt(v) + 1e-8), parameters, mean, square)
+    decay = rate * DECAY if args.optimizer == "adamw" else 0.0
+    moved = jax.tree.map(lambda p, m, v: (1 - decay) * p - corrected * m / (jnp.sqrt(v) + 1e-8), parameters, mean,
+                         square)
     return moved, [mean, square]
 
 
@@ -70,9 +75,10 @@ def make_step(args, precision, tuned):
 
     def loss_of(parameters, statistics, images, labels, key):
         context = Context(parameters, statistics, key, dtype, tuned)
-        logits = logits_of(context, images.astype(dtype)).astype(jnp.float32)
+        inputs = images if args.network in GPTS else images.astype(dtype)
+        logits = logits_of(context, inputs).astype(jnp.float32)
         chances = jax.nn.log_softmax(logits)
-        loss = -jnp.take_along_axis(chances, labels[:, None], axis=1).mean()
+        loss = -jnp.take_along_axis(chances, labels.reshape(-1, 1), axis=1).mean()
         return loss + (penalty(parameters) if penalty else 0), context.statistics
 
     def step(state, images, labels):
@@ -100,15 +106,20 @@ class Training:
         if args.network == "fc":
             shape, classes = (args.inputs,), args.classes
         images_key, labels_key = jax.random.split(jax.random.key(args.seed + 1))
-        self.images = jax.random.normal(images_key, (POOL_BATCHES, args.batch, *shape))
-        self.labels = jax.random.randint(labels_key, (POOL_BATCHES, args.batch), 0, classes)
+        pool = (POOL_BATCHES, args.batch, *shape)
+        if args.network in GPTS:
+            self.images = jax.random.randint(images_key, pool, 0, classes)
+        else:
+            self.images = jax.random.normal(images_key, pool)
+        labels = pool if args.network in GPTS else pool[:2]
+        self.labels = jax.random.randint(labels_key, labels, 0, classes)
         self.state = jax.jit(first_state, static_argnums=0)(Hashable(args))
         self.parameters = sum(p.size for p in self.state["parameters"].values())
         step = make_step(args, precision, mode == "tuned")
         self.steps_per_call = 1
         if mode != "jit":
             # A trip count that XLA knows spares it asking the device after every step.
-            self.steps_per_call = STEPS_PER_LOOP[args.network]
+            self.steps_per_call = STEPS_PER_LOOP.get(args.network, 2)
 
         def several(state, images, labels):
             return lax.fori_loop(0, self.steps_per_call, lambda _, s: step(s, images, labels), state)

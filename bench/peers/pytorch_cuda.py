@@ -6,7 +6,8 @@ eager    as people write it
 fused    the same with the fused optimizer
 graph    the whole step, fused optimizer included, captured once as a CUDA graph; batches are copied into its
          fixed inputs before every replay
-compile  forward, loss and backward by torch.compile(mode="reduce-overhead"), fused optimizer"""
+compile  forward, loss and backward by torch.compile(mode="reduce-overhead"), fused optimizer
+autotune the same with mode="max-autotune", which also measures kernels of its own for products"""
 import gc
 
 import torch
@@ -16,8 +17,9 @@ from gpu_peer import (EMA_DECAY, POOL_BATCHES, check_arguments, emit, finite, le
                       measure, one_line)
 from torch_networks import NETWORKS, SEQUENCE_NETWORKS, sequence_batch
 
-# The compiled one last: it is tried only with the memory format that was best before, and keeps its memory.
-MODES = ("eager", "fused", "graph", "compile")
+# The compiled ones last: they are tried only with the memory format that was best before, and keep their memory.
+MODES = ("eager", "fused", "graph", "compile", "autotune")
+COMPILED = {"compile": "reduce-overhead", "autotune": "max-autotune"}
 FORMATS = {"channels_last": torch.channels_last, "contiguous": torch.contiguous_format}
 CAPTURE_WARMUP = 3
 
@@ -68,8 +70,8 @@ class Training:
         self.weights = [p.detach() for p in parameters]
         self.averages = [w.clone() for w in self.weights] if args.network == "cifarnet" else None
         self.loss_of = self.compute_loss
-        if mode == "compile":
-            self.loss_of = torch.compile(self.compute_loss, mode="reduce-overhead", dynamic=False)
+        if mode in COMPILED:
+            self.loss_of = torch.compile(self.compute_loss, mode=COMPILED[mode], dynamic=False)
         if mode == "graph":
             self.capture()
 
@@ -116,7 +118,7 @@ class Training:
                 self.load(batch)
                 self.graph.replay()
             else:
-                if self.mode == "compile":
+                if self.mode in COMPILED:
                     torch.compiler.cudagraph_mark_step_begin()
                 self.loss = self.step(*batch)
         return steps
@@ -181,7 +183,7 @@ def main():
     for mode in (mode for mode in MODES if mode in args.modes):
         for precision in args.precisions:
             formats = args.formats
-            if mode == "compile":
+            if mode in COMPILED:
                 formats = [best.get(precision, (0, formats[0]))[1]]
             for memory_format in formats:
                 result = time_one(args, mode, precision, memory_format)

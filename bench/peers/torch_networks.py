@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from torch_transformers import GPTS, VITS, Gpt, Vit, gpt_batch
+from gpu_peer import GPTS, VITS
+from torch_transformers import Gpt, Vit, gpt_batch
 
 
 def deepmnist():

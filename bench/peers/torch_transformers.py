@@ -83,16 +83,3 @@ def gpt_batch(batch, length, vocabulary):
     """Ids, and as labels the next ones."""
     tokens = torch.randint(vocabulary, (batch, length + 1))
     return tokens[:, :-1].contiguous(), tokens[:, 1:].flatten()
-
-
-# name: layers, width, heads, length, vocabulary
-GPTS = {
-    "transformer": (4, 128, 4, 64, 1024),
-    "gpt_char": (6, 384, 6, 256, 256),
-    "gpt2": (12, 768, 12, 1024, 50257),
-}
-# name: layers, width, heads, image, patch, classes
-VITS = {
-    "vit": (6, 192, 3, 32, 4, 10),
-    "vit_s16": (12, 384, 6, 224, 16, 1000),
-}

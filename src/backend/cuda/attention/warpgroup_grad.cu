@@ -289,6 +289,22 @@ __global__ void __launch_bounds__(kWarpgroup, Sizes<true>::kBlocks)
   }
 }
 
+// The product of a query's d_dst and dst, shared by the four threads that have its row.
+__device__ inline float delta(const AttentionShape& shape, const AttentionGradient<bf16>& at,
+                              std::int64_t from, bool is_there) {
+  float sum = 0;
+#pragma unroll
+  for (int d = threadIdx.x % 4 * 8; d < kTile; d += 32) {
+    if (!is_there || d >= shape.head_size) continue;
+    const auto y = *reinterpret_cast<const Vector<bf16, 8>*>(at.dst + from + d);
+    const auto d_y = *reinterpret_cast<const Vector<bf16, 8>*>(at.d_dst + from + d);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum += to_float(y.at[i]) * to_float(d_y.at[i]);
+  }
+  sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
+  return sum + __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
+}
+
 __global__ void __launch_bounds__(kWarpgroup, Sizes<false>::kBlocks)
     grad_of_queries(const __grid_constant__ AttentionShape shape,
                     const __grid_constant__ AttentionGradient<bf16> at) {
@@ -298,10 +314,12 @@ __global__ void __launch_bounds__(kWarpgroup, Sizes<false>::kBlocks)
   float log_sums[2], deltas[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int t = min(work.first + row_of_thread() + half * 8, shape.steps - 1);
-    const std::int64_t from = shape.log_sum(work.n, work.first_head) + t;
-    log_sums[half] = at.log_sums[from] * kLog2OfE;
-    deltas[half] = at.deltas[from];
+    const int t = work.first + row_of_thread() + half * 8;
+    const bool is_there = t < shape.steps;
+    const std::int64_t number = shape.log_sum(work.n, work.first_head) + t;
+    log_sums[half] = is_there ? at.log_sums[number] * kLog2OfE : 0.0f;
+    deltas[half] = delta(shape, at, shape.dst(work.n, work.first_head) + t * work.dst_stride, is_there);
+    if (is_there && threadIdx.x % 4 == 0) at.deltas[number] = deltas[half];
   }
   WarpgroupSums d_queries = {};
   work.for_turns([&](int s, int stage) {
@@ -354,9 +372,8 @@ void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
                               const AttentionGradient<bf16>& at) {
   static_assert(kTiledThreads == kWarpgroup && kTile == kLargestWarpgroupHead);
   if (shape.sequences == 0) return;
-  attention_deltas(stream, shape, at);
+  start_side<false>(stream, grad_of_queries, shape, at);  // also fills the deltas that keys need
   start_side<true>(stream, grad_of_keys, shape, at);
-  start_side<false>(stream, grad_of_queries, shape, at);
   check_launch("attention_warpgroup_grad");
 }
 
