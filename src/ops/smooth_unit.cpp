@@ -1,5 +1,7 @@
 #include "ops/smooth_unit.h"
 
+#include "ops/dense.h"
+
 namespace trainyard::ops {
 
 const char* name(SmoothKind kind) {
@@ -44,15 +46,25 @@ void gradient_smooth_unit(GradientContext& context) {
 }
 
 std::vector<TensorType> infer_smooth_unit_grad(const NodeView& node) {
+  const auto& attrs = node.attrs<SmoothUnitAttrs>();
   node.want_inputs(2, 2);
-  return {node.input(1).type};
+  std::vector<TensorType> types{node.input(1).type};
+  if (attrs.column_sums) {
+    node.want_rank(1, 2);
+    if (attrs.gated) node.refuse("a gated unit sums no columns");
+    types.push_back({{node.input_shape(1)[1]}, sum_type(node.dtype())});
+  }
+  return types;
 }
 
-Cost cost_smooth_unit_grad(const NodeView& node) { return elementwise_cost(node, 12); }
+Cost cost_smooth_unit_grad(const NodeView& node) {
+  return elementwise_cost(node, node.attrs<SmoothUnitAttrs>().column_sums ? 13 : 12);
+}
 
 std::string describe_smooth_unit(const NodeView& node) {
   const auto& attrs = node.attrs<SmoothUnitAttrs>();
-  return std::string(name(attrs.kind)) + (attrs.gated ? ", gated" : "");
+  return std::string(name(attrs.kind)) + (attrs.gated ? ", gated" : "") +
+         (attrs.column_sums ? ", with a bias" : "");
 }
 
 std::vector<Case> cases_smooth_unit() {
@@ -70,6 +82,14 @@ std::vector<Case> cases_smooth_unit() {
                    const ValueId src = graph.add_input("src", {{2, 16, 3, 3}, dtype}, Initializer::normal(2));
                    graph.mark_output(smooth_unit(graph, "y", src, {}));
                  }});
+  // The fusion pass lets the unit's gradient sum that of the bias.
+  all.push_back(
+      {"gelu_behind_a_layer", [](Graph& graph, DType dtype) {
+         const ValueId src = graph.add_input("src", {{40, 24}, dtype}, Initializer::normal(1));
+         const ValueId weight = graph.add_parameter("weight", {{72, 24}, dtype}, Initializer::normal(0.3));
+         const ValueId bias = graph.add_parameter("bias", {{72}, dtype}, Initializer::normal(1));
+         graph.mark_output(smooth_unit(graph, "y", dense(graph, "layer", src, weight, bias), {}));
+       }});
   return all;
 }
 

@@ -9,13 +9,14 @@ const char* name(SmoothKind kind);
 
 struct SmoothUnitAttrs {
   SmoothKind kind = SmoothKind::gelu;
-  bool gated = false;  // src holds two halves (a, b) of each row, and dst is f(a) * b
+  bool gated = false;        // src holds two halves (a, b) of each row, and dst is f(a) * b
+  bool column_sums = false;  // set by the fusion pass on gradients: also sum the columns of d_src
 };
 
 // src (R, F), or gated (R, 2F) -> dst (R, F). Unlike an activation its derivative follows from the input,
 // which the backward pass keeps.
 extern const graph::OpDef smooth_unit_op;
-extern const graph::OpDef smooth_unit_grad_op;  // (d_dst, src) -> d_src
+extern const graph::OpDef smooth_unit_grad_op;  // (d_dst, src) -> d_src [, column_sums (F)]
 
 graph::ValueId smooth_unit(graph::Graph& graph, const std::string& name, graph::ValueId src,
                            const SmoothUnitAttrs& attrs);

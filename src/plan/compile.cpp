@@ -80,6 +80,8 @@ CompiledStep compile(const graph::Graph& graph, const backend::Backend& backend,
     fused = verified(fuse(fused, backend, step.plan.fusions));
     fused = verified(fuse_chains(fused, backend, step.plan.fusions));
     if (!options.keep_gradients) fused = verified(fuse_updates(fused, backend, step.plan.fusions));
+    // Where memory is limited, a norm by itself can run again without the sum that it reads.
+    fused = verified(fuse_streams(fused, backend, options.limit_bytes == 0, step.plan.fusions));
   }
   fused = verified(live_nodes(fused));
   const auto make = [&](const graph::Graph& changed, const Dropped& again) {

@@ -6,20 +6,17 @@
 #include "ops/pool.h"
 #include "ops/shape.h"
 #include "plan/passes.h"
+#include "plan/rewriter.h"
 
 namespace trainyard::plan {
 namespace {
 
-using graph::Node;
-using graph::NodeId;
-using graph::ValueId;
 using ops::Activation;
 
-// Rewrites on a copy of the node list; a removed node has no op.
-class Fuser {
+class Fuser : Rewriter {
  public:
   Fuser(const graph::Graph& graph, const backend::Backend& backend, std::vector<std::string>& notes)
-      : graph_(graph), backend_(backend), nodes_(graph.nodes()), notes_(notes) {}
+      : Rewriter(graph, backend, notes) {}
 
   graph::Graph run() {
     each(ops::activation_op, [this](NodeId id) { join_producer(id); });
@@ -30,40 +27,10 @@ class Fuser {
     each(ops::dense_d_src_op, [this](NodeId id) { join_classifier(id); });
     each(ops::max_pool_op, [this](NodeId id) { join_convolution(id); });
     each(ops::conv2d_d_weight_op, [this](NodeId id) { join_unpool(id); });
-    std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
-    graph::Graph result = graph_;
-    result.replace_nodes(std::move(nodes_));
-    return result;
+    return result();
   }
 
  private:
-  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
-
-  // Visits the nodes of one op; readers and producers are listed anew, since earlier visits changed them.
-  template <typename Visit>
-  void each(const graph::OpDef& op, const Visit& visit) {
-    read_by_.assign(graph_.values().size(), {});
-    producer_.assign(graph_.values().size(), graph::kNone);
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      for (const ValueId input : nodes_[n].inputs) read_by_[index(input)].push_back(static_cast<NodeId>(n));
-      for (const ValueId output : nodes_[n].outputs) producer_[index(output)] = static_cast<NodeId>(n);
-    }
-    for (const ValueId output : graph_.outputs()) read_by_[index(output)].push_back(graph::kNone);
-    for (std::size_t n = 0; n < nodes_.size(); ++n)
-      if (nodes_[n].op == &op) visit(static_cast<NodeId>(n));
-  }
-
-  bool read_once(ValueId value) const { return read_by_[index(value)].size() == 1; }
-  Node* producer(ValueId value) {
-    const NodeId id = producer_[index(value)];
-    return id == graph::kNone ? nullptr : &nodes_[index(id)];
-  }
-
-  template <typename... Args>
-  void note(fmt::format_string<Args...> format, Args&&... args) {
-    notes_.push_back(fmt::format(format, std::forward<Args>(args)...));
-  }
-
   // `keeper` makes the value that `gone` made, in place of its own output 0.
   void take_over(Node& keeper, Node& gone) {
     keeper.outputs[0] = gone.outputs[0];
@@ -307,8 +274,6 @@ class Fuser {
     }
   }
 
-  std::string declined(const Node& node) const { return plan::declined(graph_, node, backend_); }
-
   // A convolution whose output only a max pool reads.
   void join_convolution(NodeId id) {
     Node& pool = nodes_[index(id)];
@@ -359,13 +324,6 @@ class Fuser {
     d_weight = std::move(fused);
     *unpool = {};
   }
-
-  const graph::Graph& graph_;
-  const backend::Backend& backend_;
-  std::vector<Node> nodes_;
-  std::vector<std::string>& notes_;
-  std::vector<std::vector<NodeId>> read_by_;
-  std::vector<NodeId> producer_;
 };
 
 }  // namespace

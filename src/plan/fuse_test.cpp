@@ -5,10 +5,12 @@
 #include "backend/backend.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
+#include "ops/layer_norm.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
 #include "ops/registry/registry.h"
 #include "ops/shape.h"
+#include "ops/smooth_unit.h"
 #include "plan/passes.h"
 
 namespace trainyard::plan {
@@ -146,6 +148,112 @@ TEST_F(Fuse, ASumOfGradientsTakesOneMask) {
     }
 }
 
+class FuseStreams : public Fuse {
+ protected:
+  Graph joined(bool with_forward = true) {
+    Graph made = fuse_streams(graph_, willing_backend(), with_forward, notes_);
+    graph::verify(made);
+    return made;
+  }
+  ValueId layer_norm(const std::string& name, ValueId x) {
+    const Shape channels{graph_.shape(x)[1]};
+    return ops::layer_norm(graph_, name, x, parameter(name + "/gamma", channels),
+                           parameter(name + "/beta", channels), 1e-5);
+  }
+  // A residual block: the stream, and beside it a norm and a layer.
+  ValueId block(const std::string& name, ValueId stream) {
+    return ops::add(graph_, name + "/out", {stream, dense(name + "/fc", layer_norm(name + "/norm", stream))});
+  }
+  static const graph::Node& named(const Graph& graph, const std::string& name) {
+    return *std::find_if(graph.nodes().begin(), graph.nodes().end(),
+                         [&](const graph::Node& node) { return node.name == name; });
+  }
+};
+
+TEST_F(FuseStreams, ASumJoinsTheNormThatReadsIt) {
+  const ValueId sum = ops::add(graph_, "sum", {x_, relu("beside", x_)});
+  graph_.mark_output(layer_norm("norm", sum));
+  graph_.mark_output(dense("other", sum));
+  const Graph made = joined();
+  EXPECT_EQ(count(made, ops::add_op), 0);
+  const graph::Node& norm = named(made, "norm");
+  EXPECT_TRUE(norm.attrs<ops::LayerNormAttrs>().adds);
+  EXPECT_EQ(norm.outputs.back(), sum) << "its other reader finds the sum under its name";
+  EXPECT_EQ(made.value(norm.inputs.front()).name, "beside:0") << "the term that nobody else reads";
+  EXPECT_TRUE(noted("add 'sum' joins layer_norm 'norm'"));
+}
+
+TEST_F(FuseStreams, TheNormMovesBeforeOtherReadersOfTheSum) {
+  const ValueId sum = ops::add(graph_, "sum", {x_, relu("beside", x_)});
+  graph_.mark_output(dense("first", sum));
+  graph_.mark_output(layer_norm("norm", sum));
+  EXPECT_EQ(count(joined(), ops::add_op), 0);
+}
+
+TEST_F(FuseStreams, ASumStaysWithMoreTermsOrWithoutANorm) {
+  const ValueId three = ops::add(graph_, "three", {x_, relu("a", x_), relu("b", x_)});
+  graph_.mark_output(layer_norm("norm", three));
+  graph_.mark_output(dense("fc", ops::add(graph_, "two", {x_, relu("c", x_)})));
+  EXPECT_EQ(count(joined(), ops::add_op), 2);
+}
+
+TEST_F(FuseStreams, ASumWithAnActivationStays) {
+  graph_.mark_output(layer_norm("norm", graph_.add(ops::add_op, "sum", {x_, x_},
+                                                   ops::AddAttrs{.activation = {ops::Activation::relu}})));
+  EXPECT_EQ(count(joined(), ops::add_op), 1);
+}
+
+TEST_F(FuseStreams, TheGradientOfANormAddsThatOfTheStream) {
+  train(block("second", block("first", dense("before", x_))));
+  const Graph made = joined();
+  EXPECT_EQ(count(made, ops::add_op), 1) << "the last sum of the forward pass, which no norm reads";
+  for (const char* name : {"first/norm/d_src", "second/norm/d_src"})
+    EXPECT_TRUE(named(made, name).attrs<ops::LayerNormAttrs>().adds) << name;
+}
+
+TEST_F(FuseStreams, WithoutTheForwardPassOnlyGradientsJoin) {
+  train(block("second", block("first", dense("before", x_))));
+  const Graph made = joined(false);
+  EXPECT_EQ(count(made, ops::add_op), 2);
+  EXPECT_TRUE(named(made, "first/norm/d_src").attrs<ops::LayerNormAttrs>().adds);
+}
+
+TEST_F(FuseStreams, AGradientThatOthersReadStaysBeforeItsSum) {
+  const ValueId stream = dense("before", x_), normal = layer_norm("norm", stream);
+  const ValueId d_normal = graph_.add_input("d", {{4, 8}, DType::f32});
+  graph_.set_phase(graph::Phase::backward);
+  const ValueId d_stream = ops::backward(graph_, {normal}, {d_normal}, {stream}).front();
+  graph_.mark_output(d_stream);
+  graph_.mark_output(ops::add(graph_, "sum", {d_stream, d_normal}));
+  EXPECT_EQ(count(joined(), ops::add_op), 1);
+}
+
+TEST_F(FuseStreams, TheProducerOfAGradientSumsThatOfTheBias) {
+  train(dense("last", ops::smooth_unit(graph_, "unit", dense("fc", x_), {})));
+  const Graph made = joined();
+  const graph::Node &unit = named(made, "unit/d_src"), &d_weight = named(made, "fc/d_weight");
+  EXPECT_TRUE(unit.attrs<ops::SmoothUnitAttrs>().column_sums);
+  EXPECT_EQ(made.value(unit.outputs.back()).name, "fc/d_weight:1");
+  EXPECT_EQ(d_weight.outputs.size(), 1u);
+  EXPECT_FALSE(d_weight.attrs<ops::DenseGradAttrs>().bias);
+  EXPECT_EQ(named(made, "last/d_weight").outputs.size(), 2u) << "the loss sums no columns";
+  EXPECT_TRUE(noted("the bias of 'fc/d_weight' joins smooth_unit_grad 'unit/d_src'"));
+}
+
+TEST_F(FuseStreams, AProducerSumsForOneBias) {
+  const ValueId left = dense("left", x_), right = dense("right", x_);
+  train(layer_norm("norm", ops::add(graph_, "sum", {left, right})));
+  const Graph made = joined();
+  EXPECT_EQ(named(made, "left/d_weight").outputs.size() + named(made, "right/d_weight").outputs.size(), 3u);
+  EXPECT_TRUE(noted("sums that of another layer"));
+}
+
+TEST_F(FuseStreams, AGatedUnitLeavesTheBias) {
+  const ValueId wide = ops::dense(graph_, "fc", x_, parameter("w", {16, 8}), parameter("b", {16}));
+  train(ops::smooth_unit(graph_, "unit", wide, {.gated = true}));
+  EXPECT_EQ(named(joined(), "fc/d_weight").outputs.size(), 2u);
+}
+
 // Whatever is fused, the same outputs have the same names and types, and the state keeps its readers.
 TEST(FuseRandom, KeepsOutputsAndNeverAddsNodes) {
   for (unsigned seed = 0; seed < 300; ++seed) {
@@ -160,7 +268,7 @@ TEST(FuseRandom, KeepsOutputsAndNeverAddsNodes) {
       const auto parameter = [&](const char* what, const Shape& shape) {
         return graph.add_parameter(name + what, {shape, DType::f32}, {});
       };
-      switch (random() % 5) {
+      switch (random() % 7) {
         case 0:
           values.push_back(ops::dense(graph, name, any(), parameter("/w", {8, 8}), parameter("/b", {8})));
           break;
@@ -169,6 +277,13 @@ TEST(FuseRandom, KeepsOutputsAndNeverAddsNodes) {
           break;
         case 2:
           values.push_back(ops::dropout(graph, name, any(), 0.5));
+          break;
+        case 3:
+          values.push_back(
+              ops::layer_norm(graph, name, any(), parameter("/gamma", {8}), parameter("/beta", {8}), 1e-5));
+          break;
+        case 4:
+          values.push_back(ops::smooth_unit(graph, name, any(), {}));
           break;
         default:
           values.push_back(ops::relu(graph, name, any()));
@@ -187,7 +302,7 @@ TEST(FuseRandom, KeepsOutputsAndNeverAddsNodes) {
       if (gradient != graph::kNone) graph.mark_output(gradient);
     graph::verify(graph);
     std::vector<std::string> notes;
-    const Graph made = fuse(graph, willing_backend(), notes);
+    const Graph made = fuse_streams(fuse(graph, willing_backend(), notes), willing_backend(), true, notes);
     ASSERT_NO_THROW(graph::verify(made)) << "seed " << seed << "\n" << to_text(made);
     ASSERT_EQ(made.outputs(), graph.outputs());
     ASSERT_LE(made.nodes().size(), graph.nodes().size());

@@ -24,6 +24,12 @@ graph::Graph fuse_chains(const graph::Graph& graph, const backend::Backend& back
 graph::Graph fuse_updates(const graph::Graph& graph, const backend::Backend& backend,
                           std::vector<std::string>& notes);
 
+// fuse_streams.cpp: sums of a residual stream, of its gradients, and gradients of biases join the norms and
+// units beside them; `notes` as above. Without `with_forward` the sums of the forward pass stay. Runs behind
+// the passes that want d_weight with its bias.
+graph::Graph fuse_streams(const graph::Graph& graph, const backend::Backend& backend, bool with_forward,
+                          std::vector<std::string>& notes);
+
 // compile.cpp: says why no kernel of the backend, except its plain loops, takes the node; empty when one
 // does.
 std::string declined(const graph::Graph& graph, const graph::Node& node, const backend::Backend& backend);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compare.h"
+#include "joined_problems.h"
 #include "masked_problems.h"
 #include "ops/registry/registry.h"
 
@@ -59,6 +60,7 @@ const backend::Backend* backend_of(const Subject& subject, std::string& reason) 
 std::vector<Problem> problems() {
   std::vector<Problem> all = all_problems();
   for (Problem& problem : masked_problems()) all.push_back(std::move(problem));
+  for (Problem& problem : joined_problems()) all.push_back(std::move(problem));
   return all;
 }
 

@@ -29,6 +29,7 @@ std::vector<Candidate> all_candidates() {
                                    dense_chain_candidates,
                                    detection_candidates,
                                    elementwise_candidates,
+                                   smooth_unit_candidates,
                                    shape_candidates,
                                    embedding_candidates,
                                    experts_candidates,

@@ -81,7 +81,11 @@ void run_grad(const Arguments& arguments) {
   }
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept(const KernelRequest& request) {
+  const auto& attrs = request.node.attrs<ops::LayerNormAttrs>();
+  if (attrs.adds || attrs.column_sums) return Decision::no("makes no sums beside the norm");
+  return wants_f32(request.node);
+}
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   KernelIo io = plain_io(request.node);

@@ -94,7 +94,10 @@ void run_grad(const Arguments& arguments) {
   });
 }
 
-Decision accept(const KernelRequest& request) { return wants_f32(request.node); }
+Decision accept(const KernelRequest& request) {
+  if (request.node.attrs<ops::SmoothUnitAttrs>().column_sums) return Decision::no("sums no columns");
+  return wants_f32(request.node);
+}
 
 std::unique_ptr<Kernel> make_forward(const KernelRequest& request) {
   const bool gated = request.node.attrs<ops::SmoothUnitAttrs>().gated;

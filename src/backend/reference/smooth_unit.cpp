@@ -54,13 +54,18 @@ void smooth_unit_grad(const Arguments& args) {
     const std::int64_t width = attrs.gated ? args.node.input_shape(0)[1] : elements;
     const T *d_dst = args.input<T>(0), *src = args.input<T>(1);
     T* d_src = args.output<T>(0);
+    const std::int64_t columns = attrs.column_sums ? args.node.input_shape(1)[1] : 1;
+    std::vector<double> sums(static_cast<std::size_t>(columns));
     for (std::int64_t i = 0; i < elements; ++i) {
       const std::int64_t a = attrs.gated ? i / width * 2 * width + i % width : i;
       const ValueAndSlope at = smooth(attrs.kind, src[a]);
       const double d = d_dst[i], gate = attrs.gated ? src[a + width] : T(1);
       d_src[a] = static_cast<T>(d * gate * at.slope);
+      sums[static_cast<std::size_t>(i % columns)] += d * gate * at.slope;
       if (attrs.gated) d_src[a + width] = static_cast<T>(d * at.value);
     }
+    if (attrs.column_sums)
+      std::transform(sums.begin(), sums.end(), args.output<T>(1), [](double x) { return static_cast<T>(x); });
   });
 }
 

@@ -139,7 +139,7 @@ bool find_rows(const NodeView& view, RowSizes& sizes) {
   } else if (op == &ops::layer_norm_op || op == &ops::layer_norm_grad_op) {
     matrix(view.input_shape(0));
     // A root mean square has neither mean nor offset.
-    sizes.variant = view.inputs() == (op == &ops::layer_norm_op ? 3 : 5) ? 0.0 : 0.5;
+    sizes.variant = view.attrs<ops::LayerNormAttrs>().centred ? 0.0 : 0.5;
   } else {
     constexpr const graph::OpDef* kOnMatrices[] = {
         &ops::add_positions_op,  &ops::positions_d_table_op, &ops::rotary_op,

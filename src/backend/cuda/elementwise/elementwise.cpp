@@ -2,7 +2,6 @@
 
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
-#include "ops/smooth_unit.h"
 
 namespace trainyard::backend::cuda {
 
@@ -25,37 +24,6 @@ void activation_grad(const Launch& launch) {
 
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make_activation(const KernelRequest& request) {
-  return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
-}
-
-void smooth_unit(const Launch& launch) {
-  const auto& attrs = launch.node.attrs<ops::SmoothUnitAttrs>();
-  const Shape& shape = launch.node.output_shape(0);
-  with_float_type(launch.node.dtype(), [&]<typename T>() {
-    if (attrs.gated)
-      device::gated_smooth_unit(launch.stream(), attrs.kind, shape[0], shape[1], launch.input<T>(0),
-                                launch.output<T>(0));
-    else
-      device::smooth_unit(launch.stream(), attrs.kind, launch.input<T>(0), launch.output<T>(0),
-                          shape.elements());
-  });
-}
-
-void smooth_unit_grad(const Launch& launch) {
-  const auto& attrs = launch.node.attrs<ops::SmoothUnitAttrs>();
-  const Shape& shape = launch.node.input_shape(0);
-  with_float_type(launch.node.dtype(), [&]<typename T>() {
-    if (attrs.gated)
-      device::gated_smooth_unit_grad(launch.stream(), attrs.kind, shape[0], shape[1], launch.input<T>(0),
-                                     launch.input<T>(1), launch.output<T>(0));
-    else
-      device::smooth_unit_grad(launch.stream(), attrs.kind, launch.input<T>(0), launch.input<T>(1),
-                               launch.output<T>(0), shape.elements());
-  });
-}
-
-template <LaunchFunction function>
-std::unique_ptr<Kernel> make_smooth_unit(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
 }
 
@@ -134,10 +102,7 @@ std::vector<Candidate> elementwise_candidates() {
       {&ops::add_op, "own:add", accept, make_add},
       {&ops::multiply_op, "own:multiply", want_device_floats, make_multiply},
       {&ops::scale_op, "own:scale", want_device_floats, make_scale},
-      {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout},
-      {&ops::smooth_unit_op, "own:smooth_unit", want_device_floats, make_smooth_unit<smooth_unit>},
-      {&ops::smooth_unit_grad_op, "own:smooth_unit_grad", want_device_floats,
-       make_smooth_unit<smooth_unit_grad>}};
+      {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout}};
 }
 
 }  // namespace trainyard::backend::cuda

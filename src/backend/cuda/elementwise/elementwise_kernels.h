@@ -39,6 +39,24 @@ template <typename T>
 void gated_smooth_unit_grad(cudaStream_t stream, ops::SmoothKind kind, std::int64_t rows, std::int64_t width,
                             const T* d_dst, const T* src, T* d_src);
 
+// Says how blocks share the rows and columns of a unit's gradient that also sums its columns: a strip is as
+// wide as the vectors of a warp.
+struct UnitStrips {
+  UnitStrips(std::int64_t rows, std::int64_t width, std::size_t element_bytes, int multiprocessors);
+
+  std::int64_t rows, width;
+  int strips, row_blocks;
+  std::size_t part_bytes;
+};
+
+// As smooth_unit_grad(), and sums[c] = sum of column c of d_src before it is rounded, in an order that
+// depends only on the sizes. The width is a multiple of 16 bytes. `counters` has a number for each strip, 0
+// before and after.
+template <typename T>
+void smooth_unit_grad_and_columns(cudaStream_t stream, ops::SmoothKind kind, const UnitStrips& strips,
+                                  const T* d_dst, const T* src, T* d_src, float* parts,
+                                  std::uint32_t* counters, float* sums);
+
 inline constexpr int kMaxTerms = 128;  // they are a kernel's argument
 
 template <typename T>

@@ -24,6 +24,16 @@ __device__ inline void store_vector(T* to, const float (&from)[kWidth]) {
   *reinterpret_cast<Vector<T, kWidth>*>(to) = made;
 }
 
+// x += term, as it is rounded for `sum`.
+template <typename T, int kWidth>
+__device__ inline void add_term(const T* term, float (&x)[kWidth], T* sum) {
+  float y[kWidth];
+  load_vector(term, y);
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) x[i] = to_float(from_float<T>(x[i] + y[i]));
+  store_vector(sum, x);
+}
+
 // dst = (src - mean) * inverse * gamma + beta at kWidth neighbours; beta may be null.
 template <typename T, int kWidth>
 __device__ inline void normalize(const LayerNormVectors& vectors, std::int64_t channel, float mean,
@@ -39,14 +49,21 @@ __device__ inline void normalize(const LayerNormVectors& vectors, std::int64_t c
 // kPieces: vectors of a row that a thread keeps in registers; 0: any number, and the row is read three times.
 template <typename T, int kGroup, int kWidth, int kPieces>
 __global__ void __launch_bounds__(kThreads)
-    normalize_rows(std::int64_t rows, std::int64_t channels, float epsilon, const T* src,
+    normalize_rows(std::int64_t rows, std::int64_t channels, float epsilon, LayerNormSource<T> source,
                    LayerNormVectors vectors, T* dst) {
   using Group = RowGroup<kGroup>;
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
   const std::int64_t end = row < rows ? channels : 0;
-  const T* from = src + row * channels;
+  const T* from = source.src + row * channels;
   T* to = dst + row * channels;
+  const auto load_first = [&](std::int64_t channel, float(&x)[kWidth]) {
+    load_vector(from + channel, x);
+    if (source.term != nullptr)
+      add_term(source.term + row * channels + channel, x, source.sum + row * channels + channel);
+  };
+  // What this thread reads after load_first().
+  const T* again = source.term == nullptr ? from : source.sum + row * channels;
   const std::int64_t first = Group::lane() * kWidth;
   constexpr std::int64_t kStride = kGroup * kWidth;
   float kept[kPieces > 0 ? kPieces : 1][kWidth];
@@ -57,12 +74,15 @@ __global__ void __launch_bounds__(kThreads)
       for (int piece = 0; piece < kPieces; ++piece) {
         const std::int64_t channel = first + piece * kStride;
         if (channel >= end) continue;
-        if (fresh) load_vector(from + channel, kept[piece]);
+        if (fresh) load_first(channel, kept[piece]);
         use(channel, kept[piece]);
       }
     } else {
       for (std::int64_t channel = first; channel < end; channel += kStride) {
-        load_vector(from + channel, kept[0]);
+        if (fresh)
+          load_first(channel, kept[0]);
+        else
+          load_vector(again + channel, kept[0]);
         use(channel, kept[0]);
       }
     }
@@ -90,13 +110,13 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <typename T>
-void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, float epsilon, const T* src,
-                const LayerNormVectors& vectors, T* dst) {
+void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, float epsilon,
+                const LayerNormSource<T>& source, const LayerNormVectors& vectors, T* dst) {
   if (rows == 0) return;
   with_row_groups(rows, channels, [&]<int kGroup>(int blocks) {
     constexpr int kWidth = 16 / sizeof(T), kPieces = kKept / kWidth;
     const auto start = [&](auto kernel) {
-      kernel<<<blocks, kThreads, 0, stream>>>(rows, channels, epsilon, src, vectors, dst);
+      kernel<<<blocks, kThreads, 0, stream>>>(rows, channels, epsilon, source, vectors, dst);
     };
     if (channels % kWidth != 0)
       start(normalize_rows<T, kGroup, 1, 0>);
@@ -110,9 +130,9 @@ void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, f
   check_launch("layer_norm");
 }
 
-template void layer_norm(cudaStream_t, std::int64_t, std::int64_t, float, const float*,
+template void layer_norm(cudaStream_t, std::int64_t, std::int64_t, float, const LayerNormSource<float>&,
                          const LayerNormVectors&, float*);
-template void layer_norm(cudaStream_t, std::int64_t, std::int64_t, float, const bf16*,
+template void layer_norm(cudaStream_t, std::int64_t, std::int64_t, float, const LayerNormSource<bf16>&,
                          const LayerNormVectors&, bf16*);
 
 }  // namespace trainyard::backend::cuda::device

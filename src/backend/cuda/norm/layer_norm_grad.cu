@@ -5,7 +5,8 @@
 namespace trainyard::backend::cuda::device {
 
 // With z the normalised row and g = d_dst * gamma: d_src = inverse (g - mean(g) - z mean(g z)), d_gamma sums
-// d_dst z and d_beta sums d_dst over the rows. RMS norm has no mean(g) and no d_beta.
+// d_dst z and d_beta sums d_dst over the rows. RMS norm has no mean(g) and no d_beta. The kernels here are
+// for rows that a warp does not take (layer_norm_grad_warps.cu).
 
 namespace {
 
@@ -111,12 +112,15 @@ __global__ void __launch_bounds__(kMost, kMost == kFewThreads ? kBlocksOfFew : 1
     sum_over_row(passes.lanes, sums, scratch[turn]);
     if (row < passes.rows && has_channels) {
       const float mean_g = centred ? sums[0] * share : 0.0f, mean_gz = sums[1] * share;
-      Vector<T, kWidth> made;
+      const std::int64_t to = row * passes.channels + channel;
+      Vector<T, kWidth> made, term{};
+      if (at.term != nullptr) term = *reinterpret_cast<const Vector<T, kWidth>*>(at.term + to);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i)
         made.at[i] =
-            from_float<T>(x.inverse * (to_float(x.d_dst.at[i]) * gamma[i] - mean_g - x.normal(i) * mean_gz));
-      *reinterpret_cast<Vector<T, kWidth>*>(d_src + row * passes.channels + channel) = made;
+            from_float<T>(x.inverse * (to_float(x.d_dst.at[i]) * gamma[i] - mean_g - x.normal(i) * mean_gz) +
+                          to_float(term.at[i]));
+      *reinterpret_cast<Vector<T, kWidth>*>(d_src + to) = made;
     }
     x = next;
   }
@@ -125,24 +129,22 @@ __global__ void __launch_bounds__(kMost, kMost == kFewThreads ? kBlocksOfFew : 1
 
 constexpr int kPartColumns = 32, kPartSlices = 16;
 
-// Number c of d_gamma, and behind them of d_beta, is the sum of the parts of all blocks. d_beta may be null.
+// Each number of d_gamma, behind them of d_beta and of the columns of d_src, is the sum of the parts of all
+// blocks.
 __global__ void __launch_bounds__(kPartColumns* kPartSlices)
-    add_parts(std::int64_t channels, int blocks, const float* parts, float* d_gamma, float* d_beta) {
+    add_parts(std::int64_t channels, int sums, int blocks, const float* parts, LayerNormSums to) {
   __shared__ float of_slice[kPartSlices][kPartColumns];
   const int lane = threadIdx.x % kPartColumns, slice = threadIdx.x / kPartColumns;
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kPartColumns + lane;
   float sum = 0;
-  if (c < 2 * channels)
+  if (c < sums * channels)
 #pragma unroll 8
-    for (int b = slice; b < blocks; b += kPartSlices) sum += parts[b * 2 * channels + c];
+    for (int b = slice; b < blocks; b += kPartSlices) sum += parts[b * sums * channels + c];
   of_slice[slice][lane] = sum;
   __syncthreads();
-  if (slice != 0 || c >= 2 * channels) return;
+  if (slice != 0 || c >= sums * channels) return;
   for (int s = 1; s < kPartSlices; ++s) sum += of_slice[s][lane];
-  if (c < channels)
-    d_gamma[c] = sum;
-  else if (d_beta != nullptr)
-    d_beta[c - channels] = sum;
+  if (float* made = to.at(static_cast<int>(c / channels)); made != nullptr) made[c % channels] = sum;
 }
 
 // For rows of any length: the rows by themselves, and then the sums over them.
@@ -167,7 +169,8 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t c = Group::lane(); c < end; c += kGroup) {
     const float g = to_float(at.d_dst[first + c]) * at.gamma[c];
     const float z = (to_float(at.src[first + c]) - mean) * inverse;
-    d_src[first + c] = from_float<T>(inverse * (g - mean_g - z * mean_gz));
+    const float term = at.term == nullptr ? 0.0f : to_float(at.term[first + c]);
+    d_src[first + c] = from_float<T>(inverse * (g - mean_g - z * mean_gz) + term);
   }
 }
 
@@ -203,8 +206,21 @@ int blocks_for(std::int64_t numbers) { return static_cast<int>((numbers + kPartC
 
 }  // namespace
 
-LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int width_, int multiprocessors)
-    : rows(rows_), channels(channels_), width(width_) {
+LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int width_, int multiprocessors,
+                                 bool with_columns)
+    : rows(rows_), channels(channels_), width(width_), sums(with_columns ? 3 : 2) {
+  if (fits_warps(channels)) {
+    // Below, one block adds up the parts of all in less time than a second kernel needs to start.
+    constexpr std::int64_t kFewParts = 32768, kLeastRows = 2;  // rows: of a warp
+    constexpr int kVector = 32 * kWarpWidth;
+    pieces = static_cast<int>((channels + kVector - 1) / kVector);
+    if (pieces == 5 || pieces == 7) ++pieces;
+    threads = threads_of_warps(pieces);
+    const std::int64_t useful = threads / 32 * kLeastRows;
+    blocks = static_cast<int>(std::clamp<std::int64_t>((rows + useful - 1) / useful, 1, multiprocessors));
+    finishes = blocks * sums * channels <= kFewParts;
+    return;
+  }
   if (channels % width != 0 || channels / width > kMostThreads) return;
   lanes = static_cast<int>((channels / width + 31) / 32 * 32);
   // Only blocks of narrow rows add up several groups, for which they have shared memory.
@@ -217,10 +233,17 @@ LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int
 
 template <typename D, typename T>
 void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const LayerNormGradient<D, T>& at,
-                     float* parts, T* d_src, float* d_gamma, float* d_beta) {
+                     float* parts, std::uint32_t* counter, T* d_src, const LayerNormSums& to) {
   constexpr int kWidth = static_cast<int>(16 / std::max(sizeof(D), sizeof(T)));
   static_assert(LayerNormPasses::kGoodThreads / 2 * 8 <= kSharedColumns);
-  if (passes.blocks > 0) {
+  const auto add_up = [&] {
+    add_parts<<<blocks_for(passes.sums * passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
+        passes.channels, passes.sums, passes.blocks, parts, to);
+  };
+  if (passes.pieces > 0) {
+    layer_norm_grad_by_warps(stream, passes, at, parts, counter, d_src, to);
+    if (!passes.finishes) add_up();
+  } else if (passes.blocks > 0) {
     const auto start = [&](auto kernel) {
       kernel<<<passes.blocks, passes.threads, 0, stream>>>(passes, at, parts, d_src);
     };
@@ -228,12 +251,11 @@ void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const L
       start(grad_rows_and_parts<D, T, kWidth, kFewThreads>);
     else
       start(grad_rows_and_parts<D, T, kWidth, LayerNormPasses::kMostThreads>);
-    add_parts<<<blocks_for(2 * passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
-        passes.channels, passes.blocks, parts, d_gamma, d_beta);
+    add_up();
   } else {
     // First the sums: d_src may be d_dst.
     sum_columns<<<blocks_for(passes.channels), kPartColumns * kPartSlices, 0, stream>>>(
-        passes.rows, passes.channels, at, d_gamma, d_beta);
+        passes.rows, passes.channels, at, to.d_gamma, to.d_beta);
     with_row_groups(passes.rows, passes.channels, [&]<int kGroup>(int blocks) {
       grad_rows<D, T, kGroup><<<blocks, kThreads, 0, stream>>>(passes.rows, passes.channels, at, d_src);
     });
@@ -242,12 +264,12 @@ void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const L
 }
 
 template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<float, float>&,
-                              float*, float*, float*, float*);
+                              float*, std::uint32_t*, float*, const LayerNormSums&);
 template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<float, bf16>&,
-                              float*, bf16*, float*, float*);
+                              float*, std::uint32_t*, bf16*, const LayerNormSums&);
 template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<bf16, float>&,
-                              float*, float*, float*, float*);
+                              float*, std::uint32_t*, float*, const LayerNormSums&);
 template void layer_norm_grad(cudaStream_t, const LayerNormPasses&, const LayerNormGradient<bf16, bf16>&,
-                              float*, bf16*, float*, float*);
+                              float*, std::uint32_t*, bf16*, const LayerNormSums&);
 
 }  // namespace trainyard::backend::cuda::device

@@ -80,39 +80,75 @@ struct LayerNormVectors {
   float *inverse, *mean;
 };
 
+// What is normalised: src, or, where `term` is not null, src + term, which is left in `sum`.
+template <typename T>
+struct LayerNormSource {
+  const T *src, *term;
+  T* sum;
+};
+
 // T: float or __nv_bfloat16. dst may be src.
 template <typename T>
-void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, float epsilon, const T* src,
-                const LayerNormVectors& vectors, T* dst);
+void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, float epsilon,
+                const LayerNormSource<T>& source, const LayerNormVectors& vectors, T* dst);
 
-// The inputs of ops::layer_norm_grad_op; mean is null for RMS norm.
+// The inputs of ops::layer_norm_grad_op; mean is null for RMS norm, and term where nothing is added to d_src.
 template <typename D, typename T>
 struct LayerNormGradient {
   const D* d_dst;
-  const T* src;
+  const T *src, *term;
   const float *gamma, *inverse, *mean;
+};
+
+// Where the sums over the rows go. d_beta is null for RMS norm, and columns where those of d_src are not
+// wanted.
+struct LayerNormSums {
+  float *d_gamma, *d_beta, *columns;
+
+  __host__ __device__ float* at(int i) const { return i == 0 ? d_gamma : i == 1 ? d_beta : columns; }
 };
 
 // Says how the blocks of the gradient share the rows.
 struct LayerNormPasses {
   static constexpr int kMostThreads = 1024, kGoodThreads = 256;
 
-  // width: channels of 16 bytes of the wider one of both tensors.
-  LayerNormPasses(std::int64_t rows, std::int64_t channels, int width, int multiprocessors);
+  // Neighbours that a lane loads at once where a warp takes whole rows, and vectors of a row that it keeps.
+  static constexpr int kWarpWidth = 4, kMostPieces = 8;
+
+  // width: channels of 16 bytes of the wider one of both tensors. with_columns: those of d_src are summed,
+  // too.
+  LayerNormPasses(std::int64_t rows, std::int64_t channels, int width, int multiprocessors,
+                  bool with_columns);
 
   std::size_t part_bytes() const {
-    return static_cast<std::size_t>(blocks) * 2 * static_cast<std::size_t>(channels) * sizeof(float);
+    return static_cast<std::size_t>(blocks * sums) * static_cast<std::size_t>(channels) * sizeof(float);
+  }
+  // As many as the registers of a multiprocessor are enough for.
+  static constexpr int threads_of_warps(int pieces) { return pieces <= 3 ? 512 : pieces == 4 ? 384 : 256; }
+  static constexpr bool fits_warps(std::int64_t channels) {
+    return channels % kWarpWidth == 0 && channels <= 32 * kWarpWidth * kMostPieces;
   }
 
   std::int64_t rows, channels;
   int width, lanes = 1, threads = 0;  // lanes: threads of a row
   int blocks = 0;                     // 0: rows are too long or odd, and simple loops do the work
+  int pieces = 0;                     // vectors of a lane where a warp takes whole rows; else 0
+  int sums;                           // of every column
+  bool finishes = false;              // the last block adds up the parts of all
 };
 
-// D and T: float or __nv_bfloat16. `parts` holds part_bytes(). d_beta may be null. d_src may be d_dst.
+// D and T: float or __nv_bfloat16. `parts` holds part_bytes(); `counter` is 0 before and after. d_src may be
+// d_dst. Columns of d_src are summed only where fits_warps().
 template <typename D, typename T>
 void layer_norm_grad(cudaStream_t stream, const LayerNormPasses& passes, const LayerNormGradient<D, T>& at,
-                     float* parts, T* d_src, float* d_gamma, float* d_beta);
+                     float* parts, std::uint32_t* counter, T* d_src, const LayerNormSums& to);
+
+// The part of it where a warp takes whole rows: passes.pieces > 0. The parts are left to the caller unless
+// passes.finishes.
+template <typename D, typename T>
+void layer_norm_grad_by_warps(cudaStream_t stream, const LayerNormPasses& passes,
+                              const LayerNormGradient<D, T>& at, float* parts, std::uint32_t* counter,
+                              T* d_src, const LayerNormSums& to);
 
 struct PenaltyTensor {
   const void* weight;

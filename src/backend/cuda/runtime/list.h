@@ -29,6 +29,7 @@ std::vector<Candidate> pool_candidates();
 std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();
 std::vector<Candidate> shape_candidates();
+std::vector<Candidate> smooth_unit_candidates();
 std::vector<Candidate> update_candidates();
 
 // Returns the candidates of all files; cuda/backend.cpp joins them.
