@@ -1,6 +1,7 @@
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"
+#include "ops/sequence/attention.h"
 #include "ops/smooth_unit.h"
 #include "plan/passes.h"
 #include "plan/rewriter.h"
@@ -121,6 +122,8 @@ class StreamFuser : Rewriter {
   bool* column_sums(Node& node) const {
     if (node.op == &ops::layer_norm_grad_op)
       return &std::any_cast<ops::LayerNormAttrs&>(node.attributes).column_sums;
+    if (node.op == &ops::attention_grad_op)
+      return &std::any_cast<ops::AttentionAttrs&>(node.attributes).column_sums;
     if (node.op != &ops::smooth_unit_grad_op || graph_.shape(node.outputs[0]).rank() != 2) return nullptr;
     auto& attrs = std::any_cast<ops::SmoothUnitAttrs&>(node.attributes);
     return attrs.gated ? nullptr : &attrs.column_sums;

@@ -163,6 +163,9 @@ std::unique_ptr<Kernel> make_attention(const KernelRequest& request) {
   return std::make_unique<FunctionKernel>(request.node, std::move(io), run_attention<Pass, Scratch>);
 }
 
-inline Decision accept_attention(const KernelRequest& request) { return wants_f32(request.node); }
+inline Decision accept_attention(const KernelRequest& request) {
+  if (request.node.attrs<ops::AttentionAttrs>().column_sums) return Decision::no("sums no columns");
+  return wants_f32(request.node);
+}
 
 }  // namespace trainyard::backend::onednn

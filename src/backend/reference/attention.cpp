@@ -131,6 +131,12 @@ void attention_grad(const Arguments& args) {
       }
     });
     std::transform(d_qkv.begin(), d_qkv.end(), args.output<T>(0), [](double x) { return static_cast<T>(x); });
+    if (!args.node.attrs<ops::AttentionAttrs>().column_sums) return;
+    for (std::int64_t column = 0; column < all.width; ++column) {
+      double sum = 0;
+      for (std::int64_t row = 0; row < all.rows; ++row) sum += at(row * all.width + column);
+      args.output<T>(1)[column] = static_cast<T>(sum);
+    }
   });
 }
 

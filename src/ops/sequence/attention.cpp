@@ -1,6 +1,7 @@
 #include "ops/sequence/attention.h"
 
 #include "base/philox.h"
+#include "ops/dense.h"
 
 namespace trainyard::ops {
 
@@ -93,13 +94,17 @@ std::vector<TensorType> infer_attention_grad(const NodeView& node) {
   check_qkv(node, 1);
   if (node.inputs() == 5)
     check_lengths(node, 4, node.attrs<AttentionAttrs>().rows.sequences(node.input_shape(1)[0]));
-  return {node.input(1).type};
+  std::vector<TensorType> types{node.input(1).type};
+  if (node.attrs<AttentionAttrs>().column_sums)
+    types.push_back({{node.input_shape(1)[1]}, sum_type(node.input(1).type.dtype)});
+  return types;
 }
 
 // Four products make the gradients. The one that makes the scores again does not count: it saves memory.
 Cost cost_attention_grad(const NodeView& node) {
+  const auto summed = node.attrs<AttentionAttrs>().column_sums ? node.input_shape(1).elements() : 0;
   return {.flops = 4 * product_flops(node, 1),
-          .elementwise_flops = 8 * scores(node, 1),
+          .elementwise_flops = 8 * scores(node, 1) + summed,
           .bytes_moved = bytes_touched(node)};
 }
 
@@ -108,8 +113,8 @@ std::string describe_attention(const NodeView& node) {
   const std::string kv =
       attrs.kv_heads == attrs.heads ? "" : fmt::format(" of {} keys and values", attrs.kv_heads);
   const std::string dropout = attrs.dropout.rate > 0 ? fmt::format(", dropout {}", attrs.dropout.rate) : "";
-  return fmt::format("{} heads{}, {} steps{}{}", attrs.heads, kv, attrs.rows.steps,
-                     attrs.causal ? ", causal" : "", dropout);
+  return fmt::format("{} heads{}, {} steps{}{}{}", attrs.heads, kv, attrs.rows.steps,
+                     attrs.causal ? ", causal" : "", dropout, attrs.column_sums ? ", with a bias" : "");
 }
 
 std::vector<Case> cases_attention() {
@@ -165,6 +170,15 @@ std::vector<Case> cases_attention() {
                                                                  static_cast<double>(attrs.rows.steps + 1))));
                      graph.mark_output(graph.add_node(attention_op, "y", inputs, attrs).front());
                    }});
+  // The fusion pass lets the gradient of attention sum that of the bias.
+  all.push_back(
+      {"behind_a_layer", [](Graph& graph, DType dtype) {
+         const ValueId src = graph.add_input("src", {{3 * 70, 24}, dtype}, Initializer::normal(1));
+         const ValueId weight = graph.add_parameter("weight", {{160, 24}, dtype}, Initializer::normal(0.3));
+         const ValueId bias = graph.add_parameter("bias", {{160}, dtype}, Initializer::normal(1));
+         const ValueId qkv = dense(graph, "layer", src, weight, bias);
+         graph.mark_output(attention(graph, "y", qkv, kNone, {.heads = 3, .kv_heads = 1, .rows = {70}}));
+       }});
   return all;
 }
 

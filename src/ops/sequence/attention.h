@@ -25,8 +25,9 @@ struct AttentionAttrs {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;  // each serves heads / kv_heads heads
   SequenceRows rows;
-  bool causal = true;       // a step sees itself and the steps before it
-  DropoutAttrs dropout{0};  // of the probabilities
+  bool causal = true;        // a step sees itself and the steps before it
+  DropoutAttrs dropout{0};   // of the probabilities
+  bool column_sums = false;  // set by the fusion pass on gradients: also sum the columns of d_qkv
 
   std::int64_t head_size(std::int64_t qkv_width) const { return qkv_width / (heads + 2 * kv_heads); }
   double scale(std::int64_t head_size) const { return 1 / std::sqrt(static_cast<double>(head_size)); }
@@ -41,7 +42,7 @@ inline constexpr std::int64_t kLargestHead = 256;
 // A query that sees no key has a dst of zeros. The memory of kernels grows with T, not with its square: the
 // gradient computes the probabilities again.
 extern const graph::OpDef attention_op;
-// (d_dst, qkv, dst, log_sums [, lengths]) -> d_qkv
+// (d_dst, qkv, dst, log_sums [, lengths]) -> d_qkv [, column_sums]
 extern const graph::OpDef attention_grad_op;
 
 // lengths may be graph::kNone.

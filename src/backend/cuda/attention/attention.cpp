@@ -1,6 +1,7 @@
 #include "ops/sequence/attention.h"
 
 #include "backend/cuda/attention/attention_kernels.h"
+#include "backend/cuda/elementwise/elementwise_kernels.h"
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
 
@@ -38,7 +39,10 @@ Decision want_countable_blocks(const KernelRequest& request, int qkv) {
 }
 
 Decision accept_plain(const KernelRequest& request) { return want_countable_blocks(request, 0); }
-Decision accept_plain_grad(const KernelRequest& request) { return want_countable_blocks(request, 1); }
+Decision accept_plain_grad(const KernelRequest& request) {
+  if (request.node.attrs<ops::AttentionAttrs>().column_sums) return Decision::no("sums no columns");
+  return want_countable_blocks(request, 1);
+}
 
 Decision want_tiles(const KernelRequest& request, int qkv) {
   const DType dtype = request.node.input(qkv).type.dtype;
@@ -54,7 +58,10 @@ Decision want_tiles(const KernelRequest& request, int qkv) {
 }
 
 Decision accept_tiled(const KernelRequest& request) { return want_tiles(request, 0); }
-Decision accept_tiled_grad(const KernelRequest& request) { return want_tiles(request, 1); }
+Decision accept_tiled_grad(const KernelRequest& request) {
+  if (request.node.attrs<ops::AttentionAttrs>().column_sums) return Decision::no("sums no columns");
+  return want_tiles(request, 1);
+}
 
 Decision accept_warpgroup_grad(const KernelRequest& request) {
   const auto& attrs = request.node.attrs<ops::AttentionAttrs>();
@@ -120,8 +127,30 @@ void tiled_grad(const Launch& at) {
   });
 }
 
+// The workspace of every gradient, behind which warpgroups have the parts of their column sums.
+std::size_t gradient_bytes(const graph::NodeView& node) {
+  if (!converts_d_dst(node)) return deltas_bytes(node);
+  return deltas_bytes(node) + align_up(static_cast<std::size_t>(node.input_shape(0).elements()) *
+                                       size_of(node.input(1).type.dtype));
+}
+
+// A part for each tile of each sequence.
+std::int64_t column_parts(const graph::NodeView& node) {
+  const auto& attrs = node.attrs<ops::AttentionAttrs>();
+  if (!attrs.column_sums) return 0;
+  constexpr int kTile = device::kWarpgroupTile;
+  return attrs.rows.sequences(node.input_shape(1)[0]) * ((attrs.rows.steps + kTile - 1) / kTile);
+}
+
 void warpgroup_grad(const Launch& at) {
-  device::attention_warpgroup_grad(at.stream(), shape_of(at, 1, 4), gradient_of<__nv_bfloat16>(at));
+  auto gradient = gradient_of<__nv_bfloat16>(at);
+  const std::int64_t parts = column_parts(at.node);
+  if (parts > 0)
+    gradient.column_parts = reinterpret_cast<float*>(at.workspace<std::byte>() + gradient_bytes(at.node));
+  device::attention_warpgroup_grad(at.stream(), shape_of(at, 1, 4), gradient);
+  if (parts > 0)
+    device::channel_sum(at.stream(), gradient.column_parts, at.output<float>(1), parts,
+                        at.node.input_shape(1)[1]);
 }
 
 template <LaunchFunction function>
@@ -131,12 +160,10 @@ std::unique_ptr<Kernel> make(const KernelRequest& request) {
 
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make_grad(const KernelRequest& request) {
-  const graph::NodeView& node = request.node;
-  KernelIo io = natural_io(node);
-  io.workspace_bytes = deltas_bytes(node);
-  if (converts_d_dst(node))
-    io.workspace_bytes +=
-        static_cast<std::size_t>(node.input_shape(0).elements()) * size_of(node.input(1).type.dtype);
+  KernelIo io = natural_io(request.node);
+  io.workspace_bytes =
+      gradient_bytes(request.node) +
+      static_cast<std::size_t>(column_parts(request.node) * request.node.input_shape(1)[1]) * sizeof(float);
   return std::make_unique<LaunchKernel>(request, std::move(io), function);
 }
 

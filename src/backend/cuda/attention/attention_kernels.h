@@ -38,13 +38,16 @@ struct AttentionShape {
 
 inline constexpr int kLargestHead = 256;
 
-// `deltas`: a number for each query, the product of its d_dst and dst.
+// `deltas`: a number for each query, the product of its d_dst and dst. `column_parts`: null, or a row as wide
+// as qkv for each tile of each sequence, of which the gradient by warpgroups leaves the sums of the tile's
+// columns.
 template <typename T>
 struct AttentionGradient {
   const T *d_dst, *qkv, *dst;
   const float* log_sums;
   float* deltas;
   T* d_qkv;
+  float* column_parts = nullptr;
 };
 
 // T: float or __nv_bfloat16. They take anything that the op takes, and compute in f32.
@@ -63,7 +66,7 @@ void attention_tiled_grad(cudaStream_t stream, const AttentionShape& shape, cons
 
 // The gradient by whole warpgroups. REQUIRES: head_size is a multiple of 8 and at most kLargestWarpgroupHead,
 // nothing is dropped.
-inline constexpr int kLargestWarpgroupHead = 64;
+inline constexpr int kLargestWarpgroupHead = 64, kWarpgroupTile = 64;
 void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
                               const AttentionGradient<__nv_bfloat16>& at);
 

@@ -233,6 +233,30 @@ __device__ inline void store_row(const WarpgroupSums& sums, int half, float fact
   }
 }
 
+// Leaves the sums of the columns of a block in its part.
+template <bool kOwnKeys>
+__device__ inline void leave_column_sums(const Work<kOwnKeys>& work, const WarpgroupSums& sums, float factor,
+                                         std::int64_t first_column, float* scratch) {
+  __syncthreads();  // nobody reads tiles or sums any more
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int n = 0; n < 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float sum = sums[n][i] + sums[n][2 + i];
+#pragma unroll
+      for (int offset = 4; offset < 32; offset *= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
+      if (lane < 4) scratch[warp * kTile + n * 8 + lane * 2 + i] = sum;
+    }
+  __syncthreads();
+  const int d = threadIdx.x, tiles = (work.shape.steps + kTile - 1) / kTile;
+  if (d >= work.shape.head_size) return;
+  float sum = 0;
+  for (int w = 0; w < kWarpgroup / 32; ++w) sum += scratch[w * kTile + d];
+  const std::int64_t part = static_cast<std::int64_t>(work.n) * tiles + work.first / kTile;
+  work.at.column_parts[part * work.shape.width() + first_column + d] = sum * factor;
+}
+
 __global__ void __launch_bounds__(kWarpgroup, Sizes<true>::kBlocks)
     grad_of_keys(const __grid_constant__ AttentionShape shape,
                  const __grid_constant__ AttentionGradient<bf16> at) {
@@ -282,11 +306,15 @@ __global__ void __launch_bounds__(kWarpgroup, Sizes<true>::kBlocks)
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int s = work.first + row_of_thread() + half * 8;
-    if (s >= shape.steps) return;
+    if (s >= shape.steps) continue;
     bf16* to = at.d_qkv + s * work.stride;
     store_row(d_keys, half, shape.scale, shape.head_size, to + shape.key(work.n, work.kv_head));
     store_row(d_values, half, 1.0f, shape.head_size, to + shape.value(work.n, work.kv_head));
   }
+  if (at.column_parts == nullptr) return;
+  auto* scratch = reinterpret_cast<float*>(memory);
+  leave_column_sums(work, d_keys, shape.scale, shape.key(0, work.kv_head), scratch);
+  leave_column_sums(work, d_values, 1.0f, shape.value(0, work.kv_head), scratch);
 }
 
 // The product of a query's d_dst and dst, shared by the four threads that have its row.
@@ -356,6 +384,9 @@ __global__ void __launch_bounds__(kWarpgroup, Sizes<false>::kBlocks)
       store_row(d_queries, half, shape.scale, shape.head_size,
                 at.d_qkv + shape.query(work.n, work.first_head) + t * work.stride);
   }
+  if (at.column_parts == nullptr) return;
+  leave_column_sums(work, d_queries, shape.scale, shape.query(0, work.first_head),
+                    reinterpret_cast<float*>(memory));
 }
 
 template <bool kOwnKeys>
@@ -370,7 +401,7 @@ void start_side(cudaStream_t stream, void (*kernel)(AttentionShape, AttentionGra
 
 void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
                               const AttentionGradient<bf16>& at) {
-  static_assert(kTiledThreads == kWarpgroup && kTile == kLargestWarpgroupHead);
+  static_assert(kTiledThreads == kWarpgroup && kTile == kLargestWarpgroupHead && kTile == kWarpgroupTile);
   if (shape.sequences == 0) return;
   start_side<false>(stream, grad_of_queries, shape, at);  // also fills the deltas that keys need
   start_side<true>(stream, grad_of_keys, shape, at);
