@@ -117,6 +117,18 @@ std::string describe_attention(const NodeView& node) {
                      attrs.causal ? ", causal" : "", dropout, attrs.column_sums ? ", with a bias" : "");
 }
 
+// The fusion pass lets the gradient of attention sum that of the bias.
+Case case_behind_a_layer() {
+  return {
+      "behind_a_layer", [](Graph& graph, DType dtype) {
+        const ValueId src = graph.add_input("src", {{3 * 70, 24}, dtype}, Initializer::normal(1));
+        const ValueId weight = graph.add_parameter("weight", {{160, 24}, dtype}, Initializer::normal(0.3));
+        const ValueId bias = graph.add_parameter("bias", {{160}, dtype}, Initializer::normal(1));
+        const ValueId qkv = dense(graph, "layer", src, weight, bias);
+        graph.mark_output(attention(graph, "y", qkv, kNone, {.heads = 3, .kv_heads = 1, .rows = {70}}));
+      }};
+}
+
 std::vector<Case> cases_attention() {
   struct Problem {
     const char* name;
@@ -170,15 +182,7 @@ std::vector<Case> cases_attention() {
                                                                  static_cast<double>(attrs.rows.steps + 1))));
                      graph.mark_output(graph.add_node(attention_op, "y", inputs, attrs).front());
                    }});
-  // The fusion pass lets the gradient of attention sum that of the bias.
-  all.push_back(
-      {"behind_a_layer", [](Graph& graph, DType dtype) {
-         const ValueId src = graph.add_input("src", {{3 * 70, 24}, dtype}, Initializer::normal(1));
-         const ValueId weight = graph.add_parameter("weight", {{160, 24}, dtype}, Initializer::normal(0.3));
-         const ValueId bias = graph.add_parameter("bias", {{160}, dtype}, Initializer::normal(1));
-         const ValueId qkv = dense(graph, "layer", src, weight, bias);
-         graph.mark_output(attention(graph, "y", qkv, kNone, {.heads = 3, .kv_heads = 1, .rows = {70}}));
-       }});
+  all.push_back(case_behind_a_layer());
   return all;
 }
 
