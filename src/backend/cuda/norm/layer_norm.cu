@@ -6,8 +6,11 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-// A thread keeps so many numbers of its row in registers, so that a row is read once.
+// A thread of a long row keeps so many numbers in registers, so that a row is read once.
 constexpr int kKept = 32;
+
+// Returns how many blocks shall run on a multiprocessor where a thread keeps so many numbers.
+constexpr int blocks_beside(int kept) { return kept <= 12 ? 6 : kept <= 16 ? 5 : 3; }
 
 template <typename T, int kWidth>
 __device__ inline void load_vector(const T* from, float (&to)[kWidth]) {
@@ -26,12 +29,37 @@ __device__ inline void store_vector(T* to, const float (&from)[kWidth]) {
 
 // x += term, as it is rounded for `sum`.
 template <typename T, int kWidth>
-__device__ inline void add_term(const T* term, float (&x)[kWidth], T* sum) {
-  float y[kWidth];
-  load_vector(term, y);
+__device__ inline void add_term(const Vector<T, kWidth>& term, float (&x)[kWidth], T* sum) {
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) x[i] = to_float(from_float<T>(x[i] + y[i]));
+  for (int i = 0; i < kWidth; ++i) x[i] = to_float(from_float<T>(x[i] + to_float(term.at[i])));
   store_vector(sum, x);
+}
+
+// Brings the vectors at `at`, at + kStride, ... of the row that begins at `row` into registers. All are on
+// their way before one is used. kWhole: the row has all of them.
+template <bool kWhole, int kStride, typename T, int kWidth, int kHeld>
+__device__ inline void load_vectors(const LayerNormSource<T>& source, std::int64_t row, std::int64_t at,
+                                    std::int64_t channels, float (&x)[kHeld][kWidth]) {
+  using Lane = Vector<T, kWidth>;
+  const auto has = [&](int piece) { return kWhole || at + piece * kStride < channels; };
+  Lane loaded[kHeld]{}, term[kHeld]{};
+  row += at;
+#pragma unroll
+  for (int piece = 0; piece < kHeld; ++piece)
+    if (has(piece)) loaded[piece] = *reinterpret_cast<const Lane*>(source.src + row + piece * kStride);
+  if (source.term != nullptr) {
+#pragma unroll
+    for (int piece = 0; piece < kHeld; ++piece)
+      if (has(piece)) term[piece] = *reinterpret_cast<const Lane*>(source.term + row + piece * kStride);
+  }
+#pragma unroll
+  for (int piece = 0; piece < kHeld; ++piece)
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) x[piece][i] = to_float(loaded[piece].at[i]);
+  if (source.term == nullptr) return;
+#pragma unroll
+  for (int piece = 0; piece < kHeld; ++piece)
+    if (has(piece)) add_term(term[piece], x[piece], source.sum + row + piece * kStride);
 }
 
 // dst = (src - mean) * inverse * gamma + beta at kWidth neighbours; beta may be null.
@@ -47,40 +75,33 @@ __device__ inline void normalize(const LayerNormVectors& vectors, std::int64_t c
 }
 
 // kPieces: vectors of a row that a thread keeps in registers; 0: any number, and the row is read three times.
-template <typename T, int kGroup, int kWidth, int kPieces>
-__global__ void __launch_bounds__(kThreads)
+// kWhole: every thread has that many.
+template <typename T, int kGroup, int kWidth, int kPieces, bool kWhole = false>
+__global__ void __launch_bounds__(kThreads, blocks_beside(kPieces* kWidth))
     normalize_rows(std::int64_t rows, std::int64_t channels, float epsilon, LayerNormSource<T> source,
                    LayerNormVectors vectors, T* dst) {
   using Group = RowGroup<kGroup>;
   const std::int64_t row =
       static_cast<std::int64_t>(blockIdx.x) * Group::kRowsPerBlock + Group::row_in_block();
-  const std::int64_t end = row < rows ? channels : 0;
+  if (row >= rows) return;  // the whole group
   const T* from = source.src + row * channels;
   T* to = dst + row * channels;
-  const auto load_first = [&](std::int64_t channel, float(&x)[kWidth]) {
-    load_vector(from + channel, x);
-    if (source.term != nullptr)
-      add_term(source.term + row * channels + channel, x, source.sum + row * channels + channel);
-  };
-  // What this thread reads after load_first().
-  const T* again = source.term == nullptr ? from : source.sum + row * channels;
   const std::int64_t first = Group::lane() * kWidth;
-  constexpr std::int64_t kStride = kGroup * kWidth;
+  constexpr int kStride = kGroup * kWidth;
   float kept[kPieces > 0 ? kPieces : 1][kWidth];
-  // Calls use(channel, numbers) for every vector of this thread; `fresh`: they are not in registers yet.
+  // What this thread reads again where its registers do not hold the row.
+  const T* again = source.term == nullptr ? from : source.sum + row * channels;
+  // Calls use(channel, numbers) for every vector of this thread; `fresh`: for the first time.
   const auto for_vectors = [&](bool fresh, const auto& use) {
     if constexpr (kPieces > 0) {
+      if (fresh) load_vectors<kWhole, kStride>(source, row * channels, first, channels, kept);
 #pragma unroll
-      for (int piece = 0; piece < kPieces; ++piece) {
-        const std::int64_t channel = first + piece * kStride;
-        if (channel >= end) continue;
-        if (fresh) load_first(channel, kept[piece]);
-        use(channel, kept[piece]);
-      }
+      for (int piece = 0; piece < kPieces; ++piece)
+        if (kWhole || first + piece * kStride < channels) use(first + piece * kStride, kept[piece]);
     } else {
-      for (std::int64_t channel = first; channel < end; channel += kStride) {
+      for (std::int64_t channel = first; channel < channels; channel += kStride) {
         if (fresh)
-          load_first(channel, kept[0]);
+          load_vectors<false, kStride>(source, row * channels, channel, channels, kept);
         else
           load_vector(again + channel, kept[0]);
         use(channel, kept[0]);
@@ -102,7 +123,7 @@ __global__ void __launch_bounds__(kThreads)
   for_vectors(false, [&](std::int64_t channel, const float(&x)[kWidth]) {
     normalize(vectors, channel, mean, inverse, x, to);
   });
-  if (row >= rows || Group::lane() != 0) return;
+  if (Group::lane() != 0) return;
   vectors.inverse[row] = inverse;
   if (centred) vectors.mean[row] = mean;
 }
@@ -114,18 +135,24 @@ void layer_norm(cudaStream_t stream, std::int64_t rows, std::int64_t channels, f
                 const LayerNormSource<T>& source, const LayerNormVectors& vectors, T* dst) {
   if (rows == 0) return;
   with_row_groups(rows, channels, [&]<int kGroup>(int blocks) {
-    constexpr int kWidth = 16 / sizeof(T), kPieces = kKept / kWidth;
     const auto start = [&](auto kernel) {
       kernel<<<blocks, kThreads, 0, stream>>>(rows, channels, epsilon, source, vectors, dst);
     };
-    if (channels % kWidth != 0)
+    constexpr int kWidth = 16 / sizeof(T), kPieces = kKept / kWidth;
+    if constexpr (kGroup == 32) {
+      if (!LayerNormPasses::fits_warps(channels)) return start(normalize_rows<T, kGroup, 1, 0>);
+      with_pieces(channels, [&]<int kExact, bool kWhole>() {
+        start(normalize_rows<T, kGroup, LayerNormPasses::kWarpWidth, kExact, kWhole>);
+      });
+    } else if (channels % kWidth != 0) {
       start(normalize_rows<T, kGroup, 1, 0>);
-    else if (channels > kGroup * kKept)
+    } else if (channels > kGroup * kKept) {
       start(normalize_rows<T, kGroup, kWidth, 0>);
-    else if (channels > kGroup * kKept / 2)
+    } else if (channels > kGroup * kKept / 2) {
       start(normalize_rows<T, kGroup, kWidth, kPieces>);
-    else
+    } else {
       start(normalize_rows<T, kGroup, kWidth, kPieces / 2>);
+    }
   });
   check_launch("layer_norm");
 }

@@ -212,9 +212,7 @@ LayerNormPasses::LayerNormPasses(std::int64_t rows_, std::int64_t channels_, int
   if (fits_warps(channels)) {
     // Below, one block adds up the parts of all in less time than a second kernel needs to start.
     constexpr std::int64_t kFewParts = 32768, kLeastRows = 2;  // rows: of a warp
-    constexpr int kVector = 32 * kWarpWidth;
-    pieces = static_cast<int>((channels + kVector - 1) / kVector);
-    if (pieces == 5 || pieces == 7) ++pieces;
+    pieces = pieces_of(channels);
     threads = threads_of_warps(pieces);
     const std::int64_t useful = threads / 32 * kLeastRows;
     blocks = static_cast<int>(std::clamp<std::int64_t>((rows + useful - 1) / useful, 1, multiprocessors));

@@ -23,6 +23,7 @@ struct PartOfRow {
   Vector<T, kWidth> src[kPieces]{};
   float inverse = 0, shift = 0;  // the normalised row is inverse * src + shift
 
+  template <bool kWhole>
   __device__ void load(const LayerNormGradient<D, T>& at, int channels, std::int64_t row) {
     inverse = at.inverse[row];
     shift = at.mean == nullptr ? 0.0f : -at.mean[row] * inverse;
@@ -31,7 +32,7 @@ struct PartOfRow {
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       const int channel = (piece * 32 + threadIdx.x % 32) * kWidth;
-      if (channel >= channels) continue;
+      if (!kWhole && channel >= channels) continue;
       d_dst[piece] = *reinterpret_cast<const Vector<D, kWidth>*>(d_from + channel);
       src[piece] = *reinterpret_cast<const Vector<T, kWidth>*>(from + channel);
     }
@@ -70,14 +71,14 @@ struct NormalRow {
   float g[kPieces][kWidth], z[kPieces][kWidth];
   float sum = 0, sum_normal = 0;  // of g and of g * z, in this lane
 
-  template <typename D, typename T, int kSums>
+  template <bool kWhole, typename D, typename T, int kSums>
   __device__ void take(const PartOfRow<D, T, kPieces>& x, const float* gammas, int channels,
                        float (&totals)[kSums][kPieces][kWidth]) {
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       const int channel = (piece * 32 + threadIdx.x % 32) * kWidth;
       float gamma[kWidth] = {};
-      if (channel < channels) load_floats(gammas + channel, gamma);
+      if (kWhole || channel < channels) load_floats(gammas + channel, gamma);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
         const float d = to_float(x.d_dst[piece].at[i]);
@@ -92,9 +93,9 @@ struct NormalRow {
   }
 };
 
-// kSums: 3 with the columns of d_src, else 2. The registers of a row are free as soon as NormalRow has taken
-// it, so the next row is on its way while this one is finished.
-template <typename D, typename T, int kPieces, int kSums>
+// kSums: 3 with the columns of d_src, else 2; kWhole: all lanes have all their pieces. The registers of a row
+// are free as soon as NormalRow has taken it, so the next row is on its way while this one is finished.
+template <typename D, typename T, int kPieces, bool kWhole, int kSums>
 __global__ void __launch_bounds__(kWarpThreads<kPieces>, 1)
     grad_rows_by_warps(LayerNormPasses passes, LayerNormGradient<D, T> at, LayerNormSums to, float* parts,
                        std::uint32_t* counter, T* d_src) {
@@ -110,25 +111,25 @@ __global__ void __launch_bounds__(kWarpThreads<kPieces>, 1)
     if (at.term == nullptr) return;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece)
-      if (const int channel = first + piece * 32 * kWidth; channel < channels)
+      if (const int channel = first + piece * 32 * kWidth; kWhole || channel < channels)
         term[piece] = *reinterpret_cast<const Vector<T, kWidth>*>(at.term + of_row * channels + channel);
   };
   if (row < passes.rows) {
-    x.load(at, channels, row);
+    x.template load<kWhole>(at, channels, row);
     load_term(row);
   }
   for (; row < passes.rows; row += stride) {
     const float inverse = x.inverse;
     NormalRow<kPieces> normal;
-    normal.take(x, at.gamma, channels, totals);
+    normal.template take<kWhole>(x, at.gamma, channels, totals);
     const bool has_next = row + stride < passes.rows;
-    if (has_next) x.load(at, channels, row + stride);
+    if (has_next) x.template load<kWhole>(at, channels, row + stride);
     const float mean_g = at.mean == nullptr ? 0.0f : warp_sum(normal.sum) * share;
     const float mean_gz = warp_sum(normal.sum_normal) * share;
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
       const int channel = first + piece * 32 * kWidth;
-      if (channel >= channels) continue;
+      if (!kWhole && channel >= channels) continue;
       Vector<T, kWidth> made;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
@@ -148,31 +149,20 @@ __global__ void __launch_bounds__(kWarpThreads<kPieces>, 1)
   });
 }
 
-// Calls start.operator()<kPieces>().
-template <typename Start>
-void with_pieces(int pieces, const Start& start) {
-  if (pieces == 1) start.template operator()<1>();
-  if (pieces == 2) start.template operator()<2>();
-  if (pieces == 3) start.template operator()<3>();
-  if (pieces == 4) start.template operator()<4>();
-  if (pieces == 6) start.template operator()<6>();
-  if (pieces == 8) start.template operator()<8>();
-}
-
 }  // namespace
 
 template <typename D, typename T>
 void layer_norm_grad_by_warps(cudaStream_t stream, const LayerNormPasses& passes,
                               const LayerNormGradient<D, T>& at, float* parts, std::uint32_t* counter,
                               T* d_src, const LayerNormSums& to) {
-  with_pieces(passes.pieces, [&]<int kPieces>() {
+  with_pieces(passes.channels, [&]<int kPieces, bool kWhole>() {
     const auto start = [&](auto kernel) {
       kernel<<<passes.blocks, kWarpThreads<kPieces>, 0, stream>>>(passes, at, to, parts, counter, d_src);
     };
     if (passes.sums == 3)
-      start(grad_rows_by_warps<D, T, kPieces, 3>);
+      start(grad_rows_by_warps<D, T, kPieces, kWhole, 3>);
     else
-      start(grad_rows_by_warps<D, T, kPieces, 2>);
+      start(grad_rows_by_warps<D, T, kPieces, kWhole, 2>);
   });
 }
 

@@ -125,6 +125,11 @@ struct LayerNormPasses {
   }
   // As many as the registers of a multiprocessor are enough for.
   static constexpr int threads_of_warps(int pieces) { return pieces <= 3 ? 512 : pieces == 4 ? 384 : 256; }
+  // 1, 2, 3, 4, 6 or 8
+  static constexpr int pieces_of(std::int64_t channels) {
+    const auto pieces = static_cast<int>((channels + 32 * kWarpWidth - 1) / (32 * kWarpWidth));
+    return pieces > 4 ? (pieces + 1) / 2 * 2 : pieces;
+  }
   static constexpr bool fits_warps(std::int64_t channels) {
     return channels % kWarpWidth == 0 && channels <= 32 * kWarpWidth * kMostPieces;
   }
@@ -136,6 +141,25 @@ struct LayerNormPasses {
   int sums;                           // of every column
   bool finishes = false;              // the last block adds up the parts of all
 };
+
+// Calls start.operator()<kPieces, kWhole>() for rows that fit warps; kWhole: all lanes have all their pieces.
+template <typename Start>
+void with_pieces(std::int64_t channels, const Start& start) {
+  const int pieces = LayerNormPasses::pieces_of(channels);
+  const auto begin = [&]<int kPieces>() {
+    if (pieces != kPieces) return;
+    if (channels == 32 * LayerNormPasses::kWarpWidth * kPieces)
+      start.template operator()<kPieces, true>();
+    else
+      start.template operator()<kPieces, false>();
+  };
+  begin.template operator()<1>();
+  begin.template operator()<2>();
+  begin.template operator()<3>();
+  begin.template operator()<4>();
+  begin.template operator()<6>();
+  begin.template operator()<8>();
+}
 
 // D and T: float or __nv_bfloat16. `parts` holds part_bytes(); `counter` is 0 before and after. d_src may be
 // d_dst. Columns of d_src are summed only where fits_warps().
