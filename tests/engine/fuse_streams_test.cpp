@@ -152,6 +152,18 @@ TEST(FuseStreamsPlan, GradientsStayCompleteWhereTheyAreKept) {
   EXPECT_TRUE(engine::GradientSchedule(step).complete());
 }
 
+// The sums of columns are f32, as gradients of biases are, and what is added has the type of the stream.
+TEST(FuseStreamsPlan, JoinedNodesFitStreamsInBf16) {
+  const auto backend = backend::make_null_backend();
+  train::SessionOptions options = transformer("layer", "pre");
+  options.precision = backend::Precision::bf16;
+  const plan::CompiledStep step = train::compile_step(options, *backend);
+  EXPECT_NO_THROW(graph::verify(*step.graph));
+  EXPECT_EQ(adding(*step.graph, ops::layer_norm_op), 2 * kLayers);
+  EXPECT_EQ(adding(*step.graph, ops::layer_norm_grad_op), 2 * kLayers);
+  EXPECT_EQ(biases(*step.graph), kLayers);
+}
+
 TEST(FuseStreamsPlan, UnderAMemoryLimitNormsStayByThemselves) {
   const StreamBackend backend;
   train::SessionOptions options = transformer("layer", "pre");

@@ -4,6 +4,7 @@
 #include "ops/dense.h"
 #include "ops/detection.h"
 #include "ops/elementwise.h"
+#include "ops/layer_norm.h"
 #include "ops/loss.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
@@ -12,6 +13,7 @@
 #include "ops/sequence/grouped_dense.h"
 #include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
+#include "ops/smooth_unit.h"
 #include "ops/update.h"
 
 // The checks refuse a wrong network in one line that names op and node, the given and the wanted value.
@@ -349,6 +351,28 @@ const Mistake kMistakes[] = {
        g.add(fill_op, "one", {image(g)}, FillAttrs{{{1}, DType::f32}, 1});
      },
      "fill 'one': got 1 inputs, wants 0"},
+    {"layer_norm_term",
+     [](Graph& g) {
+       g.add_node(layer_norm_op, "norm",
+                  {tensor(g, "x", {6, 8}), tensor(g, "gamma", {8}), tensor(g, "beta", {8}),
+                   tensor(g, "term", {5, 8})},
+                  LayerNormAttrs{.adds = true});
+     },
+     "layer_norm 'norm': the term is f32 5x8, wants f32 6x8"},
+    {"layer_norm_grad_term",
+     [](Graph& g) {
+       g.add_node(layer_norm_grad_op, "norm",
+                  {tensor(g, "d", {6, 8}), tensor(g, "x", {6, 8}), tensor(g, "gamma", {8}),
+                   tensor(g, "inverse", {6}), tensor(g, "mean", {6})},
+                  LayerNormAttrs{.adds = true});
+     },
+     "layer_norm_grad 'norm': got 5 inputs, wants 6"},
+    {"smooth_unit_gated_columns",
+     [](Graph& g) {
+       g.add_node(smooth_unit_grad_op, "unit", {tensor(g, "d", {6, 8}), tensor(g, "x", {6, 16})},
+                  SmoothUnitAttrs{.gated = true, .column_sums = true});
+     },
+     "smooth_unit_grad 'unit': a gated unit sums no columns"},
     {"update_shapes", [](Graph& g) { update(g, "update", {tensor(g, "p", {3})}, {tensor(g, "g", {4})}, {}); },
      "update 'update': input 1 'g' is f32 4, its parameter is f32 3"},
     {"input_dimension",

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "backend/cuda/norm/norm_kernels.h"
 #include "backend/cuda/runtime/launch.cuh"
 #include "backend/cuda/runtime/parts.cuh"
@@ -155,7 +157,9 @@ template <typename D, typename T>
 void layer_norm_grad_by_warps(cudaStream_t stream, const LayerNormPasses& passes,
                               const LayerNormGradient<D, T>& at, float* parts, std::uint32_t* counter,
                               T* d_src, const LayerNormSums& to) {
-  with_pieces(passes.channels, [&]<int kPieces, bool kWhole>() {
+  with_pieces(passes.channels, [&]<int kPieces, bool kAll>() {
+    // Rows of two types are rare: one kernel for each number of pieces is enough.
+    constexpr bool kWhole = kAll && std::is_same_v<D, T>;
     const auto start = [&](auto kernel) {
       kernel<<<passes.blocks, kWarpThreads<kPieces>, 0, stream>>>(passes, at, to, parts, counter, d_src);
     };
