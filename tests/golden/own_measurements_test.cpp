@@ -48,6 +48,13 @@ TEST(OwnMeasurementsTest, H200) {
   EXPECT_LT(score.memory_mape, 0.05);
 }
 
+TEST(OwnMeasurementsTest, TransformersOnTheH200) {
+  const predict::Score score = score_of("h200.jsonl.gz", "H200", {"transformer"});
+  EXPECT_EQ(score.runs, 8u);
+  EXPECT_LT(score.mape, 0.12);
+  EXPECT_LT(score.memory_mape, 0.06);
+}
+
 void expect_transformer_bars(const predict::Score& score, std::size_t runs, double mape) {
   EXPECT_EQ(score.runs, runs);
   EXPECT_LT(score.mape, mape);
