@@ -1,6 +1,5 @@
-#include "backend/cuda/attention/attention.cuh"
 #include "backend/cuda/attention/tiled.cuh"
-#include "backend/cuda/runtime/warpgroup.cuh"
+#include "backend/cuda/attention/warpgroup_work.cuh"
 
 namespace trainyard::backend::cuda::device {
 
@@ -10,141 +9,7 @@ namespace trainyard::backend::cuda::device {
 
 namespace {
 
-constexpr int kTile = SwizzledTile::kRows;  // queries, keys, and at most as many numbers of a head
-constexpr int kSteps = kTile / 16;          // of a product
-constexpr int kStages = 2;                  // tiles of the other side: one in use, one on its way
-constexpr std::uint32_t kAlignment = 1024, kStatisticsBytes = 2 * kTile * sizeof(float);
-
-template <bool kOwnKeys>
-struct Sizes {
-  static constexpr int kBlocks = kOwnKeys ? 3 : 4;  // of a multiprocessor, as many as registers allow
-  static constexpr std::size_t kBytes =
-      (2 + 2 * kStages) * SwizzledTile::kBytes + (kOwnKeys ? kStages * kStatisticsBytes : 0) + kAlignment;
-};
-
-// Of both sides a row has two vectors: (query, d_dst) and (key, value).
-template <bool kOwnKeys>
-struct Work {
-  const AttentionShape& shape;
-  const AttentionGradient<bf16>& at;
-  std::uint32_t own;  // tiles: first vectors, second vectors, stages of the other side, statistics
-  std::int64_t stride, dst_stride;
-  int n, kv_head, first_head, first, of_sequence;
-  int begin, end, turns;  // tiles of the other side, and those of all heads together
-  // Where this thread begins to copy: its row of 16 and its place in it.
-  int copied_row, copied_chunk;
-  std::uint32_t copied_to;
-  bool copies;
-
-  __device__ Work(const AttentionShape& of, const AttentionGradient<bf16>& from, const void* memory)
-      : shape(of),
-        at(from),
-        own((shared_address(memory) + kAlignment - 1) / kAlignment * kAlignment),
-        stride(of.step_stride * of.width()),
-        dst_stride(of.step_stride * of.dst_width()),
-        copied_row(static_cast<int>(threadIdx.x) / SwizzledTile::kChunks),
-        copied_chunk(static_cast<int>(threadIdx.x) % SwizzledTile::kChunks),
-        copied_to(SwizzledTile::chunk(0, copied_row, copied_chunk)),
-        copies(copied_chunk * 8 < of.head_size) {
-    const TileOfBlock block(blockIdx.x, (shape.steps + kTile - 1) / kTile, shape.sequences,
-                            kOwnKeys ? shape.kv_heads : shape.heads, shape.causal && !kOwnKeys);
-    n = block.n;
-    first = block.tile * kTile;
-    of_sequence = keys_of_sequence(shape, n);
-    kv_head = kOwnKeys ? block.head : shape.kv_head_of(block.head);
-    const int group = shape.heads / shape.kv_heads;
-    first_head = kOwnKeys ? kv_head * group : block.head;
-    begin = kOwnKeys && shape.causal ? first / kTile : 0;
-    const int steps = kOwnKeys ? (first < of_sequence ? shape.steps : 0)
-                               : seen_by(shape, of_sequence, min(first + kTile, shape.steps) - 1);
-    end = max((steps + kTile - 1) / kTile, begin);
-    turns = (end - begin) * (kOwnKeys ? group : 1);
-  }
-
-  // The tile and the head of a turn.
-  struct Turn {
-    int head, tile;
-  };
-  __device__ Turn first_turn() const { return {first_head, begin}; }
-  __device__ void advance(Turn& turn) const {
-    if (++turn.tile < end) return;
-    turn.tile = begin;
-    ++turn.head;
-  }
-
-  __device__ std::uint32_t own_first() const { return own; }
-  __device__ std::uint32_t own_second() const { return own + SwizzledTile::kBytes; }
-  __device__ std::uint32_t other_first(int stage) const {
-    return own + (2 + stage * 2) * SwizzledTile::kBytes;
-  }
-  __device__ std::uint32_t other_second(int stage) const {
-    return own + (3 + stage * 2) * SwizzledTile::kBytes;
-  }
-  // log_sums of the queries of the other side, and behind them their deltas
-  __device__ std::uint32_t statistics(int stage) const {
-    return other_first(kStages) + stage * kStatisticsBytes;
-  }
-
-  // Starts to copy the vectors of 64 steps; what is missing is zero.
-  __device__ void copy(const bf16* from, std::int64_t row_stride, int step, std::uint32_t to) const {
-    constexpr int kRowsAtOnce = kWarpgroup / SwizzledTile::kChunks;
-    static_assert(kRowsAtOnce % 8 == 0);  // the rows of a thread have their chunks at the same place
-    const bf16* row = from + (step + copied_row) * row_stride + copied_chunk * 8;
-#pragma unroll
-    for (int i = 0; i < kTile; i += kRowsAtOnce) {
-      copy_async_16(to + copied_to + i * SwizzledTile::kRowBytes, row,
-                    copies && step + copied_row + i < shape.steps);
-      row += kRowsAtOnce * row_stride;
-    }
-  }
-  __device__ void copy_queries(int head, int step, std::uint32_t queries, std::uint32_t d_dst) const {
-    copy(at.qkv + shape.query(n, head), stride, step, queries);
-    copy(at.d_dst + shape.dst(n, head), dst_stride, step, d_dst);
-  }
-  __device__ void copy_keys(int step, std::uint32_t keys, std::uint32_t values) const {
-    copy(at.qkv + shape.key(n, kv_head), stride, step, keys);
-    copy(at.qkv + shape.value(n, kv_head), stride, step, values);
-  }
-  __device__ void copy_own() const {
-    if constexpr (kOwnKeys)
-      copy_keys(first, own_first(), own_second());
-    else
-      copy_queries(first_head, first, own_first(), own_second());
-  }
-  __device__ void copy_others(const Turn& turn, int stage) const {
-    const int step = turn.tile * kTile;
-    if constexpr (kOwnKeys) {
-      copy_queries(turn.head, step, other_first(stage), other_second(stage));
-      const int i = threadIdx.x, t = step + i % kTile;
-      const float* from = (i < kTile ? at.log_sums : at.deltas) + shape.log_sum(n, turn.head);
-      copy_async_4(statistics(stage) + i * sizeof(float), from + t, t < shape.steps);
-    } else {
-      copy_keys(step, other_first(stage), other_second(stage));
-    }
-  }
-
-  // Calls take(step, stage) for each tile of the other side: its first step, and where it lies.
-  template <typename Take>
-  __device__ void for_turns(const Take& take) const {
-    if (turns == 0) return;
-    copy_own();
-    Turn copied = first_turn(), taken = copied;
-    copy_others(copied, 0);
-    commit_copies();
-    for (int turn = 0; turn < turns; ++turn) {
-      wait_copies<0>();
-      show_to_matrix_units();
-      __syncthreads();  // all have copied this tile, and the products of the one before are done
-      if (turn + 1 < turns) {
-        advance(copied);
-        copy_others(copied, (turn + 1) % kStages);
-        commit_copies();
-      }
-      take(taken.tile * kTile, turn % kStages);
-      advance(taken);
-    }
-  }
-};
+constexpr int kTile = kWarpgroupTile, kSteps = kTile / 16;  // steps of a product
 
 // The row of the products of a thread; it also has that 8 below.
 __device__ inline int row_of_thread() {
@@ -168,7 +33,7 @@ using Rounded = std::uint32_t[kSteps][4];
 
 // Starts the scores, and in a group of their own the gradients of the probabilities.
 template <bool kOwnKeys>
-__device__ inline void start_pairs(const Work<kOwnKeys>& work, int stage, WarpgroupSums& scores,
+__device__ inline void start_pairs(const WarpgroupWork<kOwnKeys>& work, int stage, WarpgroupSums& scores,
                                    WarpgroupSums& d_probabilities) {
   const std::uint64_t own_first = SwizzledTile::describe(work.own_first()),
                       own_second = SwizzledTile::describe(work.own_second()),
@@ -199,7 +64,7 @@ __device__ inline void start_sums(const Rounded& pairs, std::uint32_t vectors, W
 
 // Takes out the pairs that do not count: their probabilities become zero.
 template <bool kOwnKeys>
-__device__ inline void mask(const Work<kOwnKeys>& work, int other, WarpgroupSums& scores) {
+__device__ inline void mask(const WarpgroupWork<kOwnKeys>& work, int other, WarpgroupSums& scores) {
   const AttentionShape& shape = work.shape;
   const int first_t = kOwnKeys ? other : work.first, first_s = kOwnKeys ? work.first : other;
   if (first_t + kTile <= shape.steps && first_s + kTile <= seen_by(shape, work.of_sequence, first_t)) return;
@@ -235,8 +100,8 @@ __device__ inline void store_row(const WarpgroupSums& sums, int half, float fact
 
 // Leaves the sums of the columns of a block in its part.
 template <bool kOwnKeys>
-__device__ inline void leave_column_sums(const Work<kOwnKeys>& work, const WarpgroupSums& sums, float factor,
-                                         std::int64_t first_column, float* scratch) {
+__device__ inline void leave_column_sums(const WarpgroupWork<kOwnKeys>& work, const WarpgroupSums& sums,
+                                         float factor, std::int64_t first_column, float* scratch) {
   __syncthreads();  // nobody reads tiles or sums any more
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
@@ -257,11 +122,11 @@ __device__ inline void leave_column_sums(const Work<kOwnKeys>& work, const Warpg
   work.at.column_parts[part * work.shape.width() + first_column + d] = sum * factor;
 }
 
-__global__ void __launch_bounds__(kWarpgroup, Sizes<true>::kBlocks)
+__global__ void __launch_bounds__(kWarpgroup, WarpgroupWork<true>::kBlocks)
     grad_of_keys(const __grid_constant__ AttentionShape shape,
                  const __grid_constant__ AttentionGradient<bf16> at) {
   extern __shared__ uint4 memory[];
-  const Work<true> work(shape, at, memory);
+  const WarpgroupWork<true> work(shape, at, memory);
   const float scale = shape.scale * kLog2OfE;
   WarpgroupSums d_keys = {}, d_values = {};
   work.for_turns([&](int t, int stage) {
@@ -333,11 +198,11 @@ __device__ inline float delta(const AttentionShape& shape, const AttentionGradie
   return sum + __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
 }
 
-__global__ void __launch_bounds__(kWarpgroup, Sizes<false>::kBlocks)
+__global__ void __launch_bounds__(kWarpgroup, WarpgroupWork<false>::kBlocks)
     grad_of_queries(const __grid_constant__ AttentionShape shape,
                     const __grid_constant__ AttentionGradient<bf16> at) {
   extern __shared__ uint4 memory[];
-  const Work<false> work(shape, at, memory);
+  const WarpgroupWork<false> work(shape, at, memory);
   const float scale = shape.scale * kLog2OfE;
   float log_sums[2], deltas[2];
 #pragma unroll
@@ -394,14 +259,14 @@ void start_side(cudaStream_t stream, void (*kernel)(AttentionShape, AttentionGra
                 const AttentionShape& shape, const AttentionGradient<bf16>& at) {
   const std::int64_t tiles = (shape.steps + kTile - 1) / kTile;
   start_tiled(stream, kernel, tiles * shape.sequences * (kOwnKeys ? shape.kv_heads : shape.heads),
-              Sizes<kOwnKeys>::kBytes, shape, at);
+              WarpgroupWork<kOwnKeys>::kBytes, shape, at);
 }
 
 }  // namespace
 
 void attention_warpgroup_grad(cudaStream_t stream, const AttentionShape& shape,
                               const AttentionGradient<bf16>& at) {
-  static_assert(kTiledThreads == kWarpgroup && kTile == kLargestWarpgroupHead && kTile == kWarpgroupTile);
+  static_assert(kTiledThreads == kWarpgroup);
   if (shape.sequences == 0) return;
   start_side<false>(stream, grad_of_queries, shape, at);  // also fills the deltas that keys need
   start_side<true>(stream, grad_of_keys, shape, at);
