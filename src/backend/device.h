@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/input.h"
+#include "backend/step_context.h"
 #include "tensor/dtype.h"
 
 namespace trainyard::backend {
@@ -18,18 +19,6 @@ struct DeviceModel {
   std::string name;  // its maker's
   std::int64_t memory_bytes = 0;
   int multiprocessors = 0;
-};
-
-// StepContext holds the values that change from step to step and are not tensors.
-struct StepContext {
-  std::uint64_t seed = 0;
-  std::int64_t step = 0;
-};
-
-// StepMark is the record that a device writes at the end of a step that ran without the host.
-struct StepMark {
-  std::int64_t nanoseconds = 0;  // of the device's clock
-  float loss = 0;
 };
 
 // Work that was recorded once and is started again as a whole.

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <string>
 
 // Attributes that device code reads, too: this file includes neither the graph nor fmt, which nvcc cannot
-// compile.
+// compile, nor what it takes long to read.
 namespace trainyard::ops {
 
 // Every one of these has a derivative that follows from its output alone, so a fused producer need not keep
@@ -30,13 +28,12 @@ struct Schedule {
 
   constexpr double at(std::int64_t step) const;  // constexpr: devices call it, too
   constexpr bool is_constant() const { return kind == Kind::constant && warmup_steps == 0; }
-  std::string to_string() const;
 };
 
 constexpr double Schedule::at(std::int64_t step) const {
   if (step < warmup_steps) return rate * static_cast<double>(step + 1) / static_cast<double>(warmup_steps);
   const double t =
-      static_cast<double>(step - warmup_steps) / static_cast<double>(std::max<std::int64_t>(1, decay_steps));
+      static_cast<double>(step - warmup_steps) / static_cast<double>(decay_steps < 1 ? 1 : decay_steps);
   switch (kind) {
     case Kind::constant:
       return rate;
@@ -45,7 +42,7 @@ constexpr double Schedule::at(std::int64_t step) const {
     case Kind::exponential_decay:
       return rate * std::pow(factor, t);
     case Kind::cosine:
-      return final_rate + (rate - final_rate) * 0.5 * (1 + std::cos(std::numbers::pi * std::min(t, 1.0)));
+      return final_rate + (rate - final_rate) * 0.5 * (1 + std::cos(std::numbers::pi * (t < 1 ? t : 1.0)));
   }
   return rate;
 }
@@ -86,7 +83,7 @@ struct UpdateAttrs {
   int slots() const;  // state tensors per parameter, the shadow weights last
   constexpr double ema_decay_at(std::int64_t step) const {
     const auto t = static_cast<double>(step);
-    return std::min(ema_decay, (1 + t) / (10 + t));
+    return ema_decay < (1 + t) / (10 + t) ? ema_decay : (1 + t) / (10 + t);
   }
 };
 

@@ -2,23 +2,24 @@
 
 namespace trainyard::ops {
 
-std::string Schedule::to_string() const {
+std::string to_string(const Schedule& schedule) {
   std::string text;
-  switch (kind) {
-    case Kind::constant:
-      text = fmt::format("constant {}", rate);
+  switch (schedule.kind) {
+    case Schedule::Kind::constant:
+      text = fmt::format("constant {}", schedule.rate);
       break;
-    case Kind::step_decay:
-      text = fmt::format("{} x {} every {} steps", rate, factor, decay_steps);
+    case Schedule::Kind::step_decay:
+      text = fmt::format("{} x {} every {} steps", schedule.rate, schedule.factor, schedule.decay_steps);
       break;
-    case Kind::exponential_decay:
-      text = fmt::format("{} x {} per {} steps", rate, factor, decay_steps);
+    case Schedule::Kind::exponential_decay:
+      text = fmt::format("{} x {} per {} steps", schedule.rate, schedule.factor, schedule.decay_steps);
       break;
-    case Kind::cosine:
-      text = fmt::format("cosine {} to {} in {} steps", rate, final_rate, decay_steps);
+    case Schedule::Kind::cosine:
+      text = fmt::format("cosine {} to {} in {} steps", schedule.rate, schedule.final_rate,
+                         schedule.decay_steps);
       break;
   }
-  return warmup_steps > 0 ? fmt::format("{}, warm-up {} steps", text, warmup_steps) : text;
+  return schedule.warmup_steps > 0 ? fmt::format("{}, warm-up {} steps", text, schedule.warmup_steps) : text;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 namespace trainyard::ops {
 
 const char* name(Rule rule);
+std::string to_string(const Schedule& schedule);
 
 // Names of the state slots, for checkpoints: "momentum", "adam_m", ...
 std::vector<std::string> slot_names(const UpdateAttrs& attrs);

@@ -43,7 +43,7 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
                                update.decoupled_decay ? " decoupled" : "",
                                update.decay_matrices_only ? " of matrices" : "",
                                update.clip_norm > 0 ? fmt::format(" clipped at {}", update.clip_norm) : ""));
-  add("learning rate", update.schedule.to_string());
+  add("learning rate", ops::to_string(update.schedule));
   add("momentum", update.momentum);
   add("ema", update.ema_decay);
   return header;

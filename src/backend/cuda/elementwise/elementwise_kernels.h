@@ -7,7 +7,7 @@
 
 #include "backend/cuda/runtime/chunks.h"
 #include "backend/cuda/runtime/walk.h"
-#include "backend/device.h"
+#include "backend/step_context.h"
 #include "ops/device_attrs.h"
 
 namespace trainyard::backend::cuda::device {

@@ -5,8 +5,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend/device.h"
 #include "backend/input.h"
+#include "backend/step_context.h"
 
 namespace trainyard::backend::cuda::device {
 

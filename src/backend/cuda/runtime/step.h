@@ -5,7 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend/device.h"
+#include "backend/step_context.h"
 
 namespace trainyard::backend::cuda::device {
 

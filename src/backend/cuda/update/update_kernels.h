@@ -3,7 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "backend/cuda/runtime/chunks.h"
-#include "backend/device.h"
+#include "backend/step_context.h"
 #include "ops/device_attrs.h"
 
 namespace trainyard::backend::cuda::device {
