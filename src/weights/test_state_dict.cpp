@@ -1,6 +1,6 @@
-#include "predict/gnn/test_state_dict.h"
+#include "weights/test_state_dict.h"
 
-namespace trainyard::predict {
+namespace trainyard::weights {
 namespace {
 
 std::string little(std::uint64_t value, int bytes) {
@@ -117,4 +117,4 @@ std::string driple_state_dict(int hidden) {
   return make_zip(entries);
 }
 
-}  // namespace trainyard::predict
+}  // namespace trainyard::weights

@@ -4,7 +4,7 @@
 
 // For tests only.
 
-namespace trainyard::predict {
+namespace trainyard::weights {
 
 // Makes a zip archive of stored entries, as torch.save writes it.
 std::string make_zip(const std::vector<std::pair<std::string, std::string>>& entries);
@@ -28,4 +28,4 @@ std::string small_state_dict();
 // Makes the state dict of a network with Driple's 18 tensors, 12 outputs, and `hidden` in place of 64.
 std::string driple_state_dict(int hidden);
 
-}  // namespace trainyard::predict
+}  // namespace trainyard::weights
