@@ -61,6 +61,7 @@ TrainReport train_here(const Network& network, const TrainSettings& settings) {
   const train::MatchedInput input = train::match_input(info, dataset, "");
   session.model.input = input.network;
   if (session.model.classes == 0 && !session.model.imported) session.model.classes = input.classes;
+  api::give_weights(network, settings.run, session);
   if (!backend::make_backend(session.backend, session.device)->executes())
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"}, session.backend);
   const train::TrainOptions loop{.steps = settings.steps,

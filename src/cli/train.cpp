@@ -145,6 +145,10 @@ void print_report(const record::RunRecord& run) {
   if (const auto batches = run.asked.find("accumulate"); batches != run.asked.end())
     row("update", fmt::format("of {} batches one after the other, {:.0f} images",
                               record::to_text(batches->second), figure("global_batch")));
+  if (const std::string start = word_of(run, "start"); !start.empty()) row("weights", start);
+  if (run.figures.contains("frozen_parameters"))
+    row("frozen",
+        fmt::format("{:.0f} of {:.0f} parameters", figure("frozen_parameters"), figure("parameters")));
   if (figure("devices") > 1)
     row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together",
                                figure("devices"), run.words.at("strategy"), run.words.at("scaling"),

@@ -9,6 +9,7 @@
 #include "ensemble/timed_member.h"
 #include "ensemble/vote.h"
 #include "run/run_record.h"
+#include "run/start_weights.h"
 #include "run/training.h"
 
 namespace trainyard::ensemble {
@@ -145,6 +146,7 @@ class Member {
     session.cores = share_of_cores(process_cores(), sharers_, own.run.threads);
     session.threads = static_cast<int>(session.cores.size());
     session.model.classes = classes_of(own.run, *stream_options_.source.records);
+    give_weights(own.run, session);
     const data::Dataset identity = identify();
     train::TrainOptions loop;
     loop.steps = steps_ = steps_of(spec_, identity.size(data::Split::train), own.run.batch);

@@ -1,5 +1,7 @@
 #include "interchange/read_graph.h"
 
+#include <deque>
+
 #include "base/file.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
@@ -169,6 +171,53 @@ void describe_input(const OpenModel& open, const OnnxNetwork& network, networks:
   for (int axis = 1; axis < rank; ++axis) found.info.input.append(graph.shape(images)[axis]);
 }
 
+std::vector<networks::FileWeight> weights_of(const onnx::Model& model, const graph::Graph& graph) {
+  std::map<std::string, std::vector<std::int64_t>> dims;
+  for (const onnx::ValueInfo& input : model.inputs) dims[input.name] = input.spec.dims;
+  for (const onnx::Tensor& tensor : model.initializers) dims[tensor.name] = tensor.dims;
+  std::vector<networks::FileWeight> weights;
+  for (const graph::Value& value : graph.values())
+    if (value.role == graph::Role::parameter || value.role == graph::Role::statistic)
+      if (const auto found = dims.find(value.name); found != dims.end())
+        weights.push_back({value.name, found->second});
+  return weights;
+}
+
+// Puts the numbers in the place of the weight's, or where it has none. REQUIRES: as many; `content` outlives
+// the model.
+void replace_content(onnx::Model& model, const std::string& name, const std::vector<float>& content) {
+  const auto named = [&](const auto& one) { return one.name == name; };
+  auto tensor = std::find_if(model.initializers.begin(), model.initializers.end(), named);
+  if (tensor == model.initializers.end()) {
+    const auto input = std::find_if(model.inputs.begin(), model.inputs.end(), named);
+    TRAINYARD_CHECK(input != model.inputs.end());
+    model.initializers.push_back({.name = name, .doc = input->doc, .dtype = {}, .dims = input->spec.dims});
+    tensor = std::prev(model.initializers.end());
+  }
+  TRAINYARD_CHECK(tensor->elements() == static_cast<std::int64_t>(content.size()));
+  tensor->dtype = "f32";
+  tensor->raw = {reinterpret_cast<const char*>(content.data()), content.size() * sizeof(float)};
+  tensor->message = {};
+  tensor->external = false;
+  tensor->numbers.clear();
+  if (static_cast<std::int64_t>(content.size()) <= onnx::kReadNumbers)
+    tensor->numbers.assign(content.begin(), content.end());
+}
+
+std::map<std::string, graph::Initializer> arranged(
+    const std::filesystem::path& file, const std::map<std::string, std::vector<double>>& numbers) {
+  OpenModel open(file);
+  prepare(open);
+  std::deque<std::vector<float>> kept;
+  for (const auto& [name, content] : numbers)
+    replace_content(open.model, name, kept.emplace_back(content.begin(), content.end()));
+  std::map<std::string, graph::Initializer> arranged;
+  const OnnxNetwork network = build_network(open, 1, true);
+  for (const graph::Value& value : network.graph.values())
+    if (numbers.contains(value.name)) arranged[value.name] = value.initializer;
+  return arranged;
+}
+
 }  // namespace
 
 std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
@@ -186,6 +235,10 @@ std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesyste
                  .preprocess = "unit"};
   describe_input(*open, network, *found);
   found->note = note_on_weights(network);
+  found->weights = weights_of(open->model, network.graph);
+  found->arrange = [file](const std::map<std::string, std::vector<double>>& numbers) {
+    return arranged(file, numbers);
+  };
   found->build = [open](std::int64_t batch, bool training) {
     return build_network(*open, batch, training).graph;
   };

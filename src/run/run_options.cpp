@@ -118,6 +118,7 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 }
 
 void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(std::filesystem::path& field, const std::string& text) { field = text; }
 void set_field(DeviceSpec& field, const std::string& text) { field = DeviceSpec::parse(text); }
 void set_field(bool& field, const std::string& text) { field = text == "true"; }
 void set_field(double& field, const std::string& text) { field = std::stod(text); }
@@ -173,6 +174,23 @@ std::size_t memory_limit_of(const RunOptions& options) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> patterns_of(const std::string& text) {
+  std::vector<std::string> patterns;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    patterns.push_back(text.substr(begin, end - begin));
+    if (patterns.back().empty())
+      fail(ErrorKind::usage, "{} '{}': a pattern is empty; wants names with commas between them",
+           Setting{"freeze"}, text);
+    begin = end + 1;
+  }
+  return patterns;
+}
+
+}  // namespace
+
 train::SessionOptions to_session(const RunOptions& options) {
   const networks::NetworkInfo network = networks::find_network(options.network, options.parameters);
   if (networks::network_file(options.network) && options.classes != 0 && options.classes != network.classes)
@@ -189,7 +207,8 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .training = options.mode == "train",
                    .loss = options.mode == "train",
                    .label_smoothing = options.label_smoothing,
-                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
+                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay,
+                   .freeze = patterns_of(options.freeze)};
   session.backend = options.backend;
   session.device = options.device;
   session.precision = precision_of(options.precision);

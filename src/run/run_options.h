@@ -46,7 +46,10 @@ struct RunOptions {
   std::int64_t decay_steps = 0, warmup_steps = 0;
   double momentum = record::default_number("momentum"), weight_decay = 0, ema = 0, label_smoothing = 0;
   bool decay_matrices_only = false;
-  double clip_norm = 0;  // 0: gradients are not clipped
+  double clip_norm = 0;           // 0: gradients are not clipped
+  std::filesystem::path weights;  // a file, or a folder of checkpoints; empty: random numbers
+  bool new_head = false, partial_weights = false;
+  std::string freeze;  // patterns, with commas between them
   bool no_fusion = false;
   std::string memory_limit;  // of the memory of a step's plan: 512MiB, 4GB; empty: none
   std::filesystem::path record;
@@ -68,6 +71,10 @@ void visit_settings(RunOptions& options, const Visit& visit) {
   visit("tuning", options.tuning);
   visit("threads", options.threads);
   visit("seed", options.seed);
+  visit("weights", options.weights);
+  visit("new_head", options.new_head);
+  visit("partial_weights", options.partial_weights);
+  visit("freeze", options.freeze);
   visit("optimizer", options.optimizer);
   visit("lr", options.learning_rate);
   visit("schedule", options.schedule);
