@@ -13,6 +13,8 @@
 #include "engine/canonical.h"
 #include "engine/checkpoint.h"
 #include "interchange/dot.h"
+#include "networks/zoo/network_files.h"
+#include "run/run_options.h"
 #include "weights/safetensors.h"
 #include "weights/weight_file.h"
 
@@ -53,6 +55,8 @@ class CheckpointWeights {
       if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
       if (name == "input") model.input = Shape::parse(value);
     }
+    if (const auto file = networks::network_file(model.network))
+      run::give_classes(*file, model.classes, model);
   }
 
   std::vector<std::byte> content(const graph::Value& value) const {
@@ -216,6 +220,7 @@ std::function<int()> declare_networks_export(Command& command) {
   command.footer(
       "Examples:\n"
       "  trainyard networks export lenet --to lenet.onnx --weights initial\n"
+      "  trainyard networks export lenet --to lenet.safetensors --weights initial\n"
       "  trainyard networks export googlenet --to googlenet.dot");
   return [options, &command] {
     warn_of_idle_options(command,

@@ -110,6 +110,7 @@ std::function<int()> declare_train(Command& command) {
       "--steps 10\n"
       "  trainyard train --network rnn --length 10 --batch 4 --accumulate 2 --optimizer adamw --clip-norm 1 "
       "--steps 10\n"
+      "  trainyard train --network lenet --data synthetic --freeze conv1,conv2 --batch 8 --steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {

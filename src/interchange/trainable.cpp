@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/file.h"
+#include "interchange/onnx_head.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
 #include "interchange/text_format.h"
@@ -204,18 +205,68 @@ void replace_content(onnx::Model& model, const std::string& name, const std::vec
     tensor->numbers.assign(content.begin(), content.end());
 }
 
+// `classes` 0: as many as the file has.
+std::shared_ptr<OpenModel> open_prepared(const std::filesystem::path& file, int classes) {
+  const auto open = std::make_shared<OpenModel>(file);
+  prepare(*open);
+  if (classes != 0) {
+    const OnnxNetwork network = build_network(*open, 1, true);
+    if (network.tokens != graph::kNone)
+      fail(ErrorKind::unsupported, "{}: reads sequences, whose classes are its vocabulary", open->who);
+    resize_head(open->model, network.graph, classes, open->who);
+  }
+  return open;
+}
+
 std::map<std::string, graph::Initializer> arranged(
-    const std::filesystem::path& file, const std::map<std::string, std::vector<double>>& numbers) {
-  OpenModel open(file);
-  prepare(open);
+    const std::filesystem::path& file, int classes,
+    const std::map<std::string, std::vector<double>>& numbers) {
+  const auto open = open_prepared(file, classes);
   std::deque<std::vector<float>> kept;
   for (const auto& [name, content] : numbers)
-    replace_content(open.model, name, kept.emplace_back(content.begin(), content.end()));
+    replace_content(open->model, name, kept.emplace_back(content.begin(), content.end()));
   std::map<std::string, graph::Initializer> arranged;
-  const OnnxNetwork network = build_network(open, 1, true);
+  const OnnxNetwork network = build_network(*open, 1, true);
   for (const graph::Value& value : network.graph.values())
     if (numbers.contains(value.name)) arranged[value.name] = value.initializer;
   return arranged;
+}
+
+OnnxNetwork build_with_classes(const OpenModel& open, int classes) {
+  try {
+    return build_network(open, 1, true);
+  } catch (const Error& error) {
+    if (classes == 0) throw;
+    fail(ErrorKind::unsupported, "{}: cannot have {} classes: {}", open.who, classes, error.what());
+  }
+}
+
+std::shared_ptr<const networks::NetworkFile> read_with_classes(const std::filesystem::path& file,
+                                                               int classes) {
+  const auto open = open_prepared(file, classes);
+  const OnnxNetwork network = build_with_classes(*open, classes);
+  const auto found_classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]);
+  if (classes != 0 && found_classes != classes)
+    fail(ErrorKind::unsupported, "{}: cannot have {} classes: what follows its last layer still makes {}",
+         open->who, classes, found_classes);
+  auto found = std::make_shared<networks::NetworkFile>();
+  found->info = {.name = file.string(),
+                 .family = "onnx",
+                 .description = file.filename().string(),
+                 .input = {},
+                 .classes = found_classes,
+                 .preprocess = "unit"};
+  describe_input(*open, network, *found);
+  found->note = note_on_weights(network);
+  found->weights = weights_of(open->model, network.graph);
+  found->arrange = [file, classes](const std::map<std::string, std::vector<double>>& numbers) {
+    return arranged(file, classes, numbers);
+  };
+  found->with_classes = [file](int wanted) { return read_with_classes(file, wanted); };
+  found->build = [open](std::int64_t batch, bool training) {
+    return build_network(*open, batch, training).graph;
+  };
+  return found;
 }
 
 }  // namespace
@@ -223,26 +274,7 @@ std::map<std::string, graph::Initializer> arranged(
 std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
   if (format_of(file) != Format::onnx)
     fail(ErrorKind::usage, "'{}': the name of an ONNX file ends with .onnx", file.string());
-  const auto open = std::make_shared<OpenModel>(file);
-  prepare(*open);
-  const OnnxNetwork network = build_network(*open, 1, true);
-  auto found = std::make_shared<networks::NetworkFile>();
-  found->info = {.name = file.string(),
-                 .family = "onnx",
-                 .description = file.filename().string(),
-                 .input = {},
-                 .classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]),
-                 .preprocess = "unit"};
-  describe_input(*open, network, *found);
-  found->note = note_on_weights(network);
-  found->weights = weights_of(open->model, network.graph);
-  found->arrange = [file](const std::map<std::string, std::vector<double>>& numbers) {
-    return arranged(file, numbers);
-  };
-  found->build = [open](std::int64_t batch, bool training) {
-    return build_network(*open, batch, training).graph;
-  };
-  return found;
+  return read_with_classes(file, 0);
 }
 
 void know_onnx_networks() { networks::read_network_files(".onnx", read_trainable); }

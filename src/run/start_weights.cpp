@@ -76,6 +76,12 @@ std::string give_weights(const RunOptions& options, const networks::NetworkFile*
     fail(ErrorKind::usage, "{} wants {}", Setting{"partial_weights"}, Setting{"weights"});
   if (from.empty() && !(options.new_head && network_file != nullptr)) return "";
   if (options.mode == "decode") return "";
+  // A network that got another number of classes is another file's, so to say.
+  const auto resized = network_file != nullptr && session.model.classes != 0 &&
+                               session.model.classes != network_file->info.classes
+                           ? network_file->with_classes(session.model.classes)
+                           : nullptr;
+  if (resized) network_file = resized.get();
   const interchange::GivenWeights given =
       from.empty()
           ? interchange::renew_head(session.model, *network_file)

@@ -122,6 +122,22 @@ TEST_F(WeightsTest, FineTuningTrainsTheHeadAlone) {
       1, "is of another run: freeze all-but-head there, nothing asked");
 }
 
+TEST_F(WeightsTest, AnOnnxFileIsTunedToOtherClasses) {
+  ASSERT_EQ(run("networks export lenet --weights initial --to lenet.onnx").exit_code, 0);
+  const std::string train = "train --network lenet.onnx --batch 8 --threads 1 --no-eval --json ";
+  const SortedJson tuned =
+      json_of(train + "--classes 7 --new-head --freeze all-but-head --steps 5 --out tuned");
+  EXPECT_NEAR(tuned["first_loss"].get<double>(), std::log(7), 0.3);
+  EXPECT_EQ(tuned["parameters"].get<int>() - tuned["frozen_parameters"].get<int>(), 7 * 513);
+  EXPECT_EQ(tuned["start"], "the last layer starts afresh: 'logits/bias', 'logits/weight'");
+  ASSERT_EQ(run("networks export lenet.onnx --weights tuned --to seven.onnx").exit_code, 0);
+  const SortedJson seven =
+      json_of("train --network seven.onnx --batch 8 --threads 1 --no-eval --steps 1 --json");
+  EXPECT_EQ(seven["parameters"], tuned["parameters"]);
+  expect_failure("train --network lenet.onnx --classes 7", 1,
+                 "'lenet.onnx' has 10; --new-head gives it others");
+}
+
 TEST_F(WeightsTest, TwoWorkersFineTuneAsOne) {
   ASSERT_EQ(run("train --network lenet --batch 8 --steps 2 --threads 1 --no-eval --out base").exit_code, 0);
   const std::string tuning =

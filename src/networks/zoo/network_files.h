@@ -23,6 +23,9 @@ struct NetworkFile {
   std::function<std::map<std::string, graph::Initializer>(
       const std::map<std::string, std::vector<double>>& numbers)>
       arrange;
+  // Returns the same network with so many classes: its last layer starts from random numbers. Error
+  // (unsupported) where the layer cannot have them.
+  std::function<std::shared_ptr<const NetworkFile>(int classes)> with_classes;
 };
 
 // Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be trained.
