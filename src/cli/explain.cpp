@@ -269,6 +269,7 @@ std::function<int()> declare_explain(Command& command) {
   return [options, &command] {
     std::vector<Idle> idle = idle_options(options->run);
     idle.push_back({options->counts, {"--time", "--declined"}, "--counts shows no kernels"});
+    idle.push_back({true, {"--weights", "--partial-weights"}, "kernels take as long with random weights"});
     warn_of_idle_options(command, idle);
     run::want_choice("explain", "mode", options->run.mode);
     if (options->counts) {
