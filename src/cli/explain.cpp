@@ -371,6 +371,9 @@ Json to_json(const Counts& counts) {
 }  // namespace
 
 void explain_counts(const run::RunOptions& options) {
+  if (!options.freeze.empty())
+    fail(ErrorKind::usage, "--counts: formulas count all parameters as trained; leave out {}",
+         Setting{"freeze"});
   const CountedSteps counted = count(options, to_session(options));
   if (!options.json) return print_table(options, counted);
   Json json{{"network", options.network}, {"batch", options.batch}, {"mode", options.mode}};

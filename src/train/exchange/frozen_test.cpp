@@ -68,6 +68,24 @@ TEST(Frozen, ParametersKeepTheirBitsWhileOthersLearn) {
   }
 }
 
+// A gradient does not depend on which others are computed.
+TEST(Frozen, OthersAreUpdatedAsEver) {
+  const auto after_one_step = [](const std::string& network, const std::vector<std::string>& freeze) {
+    Session session(frozen(network, freeze));
+    run_steps(session, 1);
+    return content(session, Region::parameters);
+  };
+  for (const auto& [network, freeze] : std::vector<std::pair<std::string, std::string>>{
+           {"lenet", "conv2"}, {"resnet20", "stem/weight"}, {"resnet20", "logits/weight"}}) {
+    SCOPED_TRACE(network);
+    const auto some = after_one_step(network, {freeze}), all = after_one_step(network, {});
+    for (const auto& [name, numbers] : some) {
+      if (name.starts_with(freeze)) continue;
+      for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_NEAR(numbers[i], all.at(name)[i], 1e-6) << name;
+    }
+  }
+}
+
 TEST(Frozen, NothingIsAllocatedOrComputedForThem) {
   const Session whole(frozen("lenet", {})), head(frozen("lenet", {"all-but-head"}));
   const plan::StepPlan &of_all = whole.executor().plan(), &of_head = head.executor().plan();
