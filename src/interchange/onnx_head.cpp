@@ -37,7 +37,7 @@ void want_one_reader(const onnx::Model& model, const std::string& weight, const 
 }
 
 // Weights without content are inputs that say what they are.
-onnx::ValueInfo& as_input(onnx::Model& model, const std::string& weight) {
+onnx::ValueInfo& as_input(onnx::Model& model, const std::string& weight, const std::string& who) {
   const auto named = [&](const auto& one) { return one.name == weight; };
   auto input = std::find_if(model.inputs.begin(), model.inputs.end(), named);
   const auto tensor = std::find_if(model.initializers.begin(), model.initializers.end(), named);
@@ -48,7 +48,9 @@ onnx::ValueInfo& as_input(onnx::Model& model, const std::string& weight) {
     }
     model.initializers.erase(tensor);
   }
-  TRAINYARD_CHECK(input != model.inputs.end());
+  if (input == model.inputs.end())
+    fail(ErrorKind::unsupported,
+         "{}: cannot have another number of classes: '{}' of its last layer is made by a node", who, weight);
   input->doc = graph::name(graph::Role::parameter);
   return *input;
 }
@@ -81,7 +83,7 @@ void resize_head(onnx::Model& model, const graph::Graph& graph, std::int64_t cla
   for (const graph::ValueId parameter : networks::head_of(graph, output)) {
     want_one_reader(model, graph.value(parameter).name, who);
     head.insert(graph.value(parameter).name);
-    onnx::ValueInfo& weight = as_input(model, graph.value(parameter).name);
+    onnx::ValueInfo& weight = as_input(model, graph.value(parameter).name, who);
     weight.spec.dims[axis_of_classes(model, weight.name, weight.spec.dims, former, who)] = classes;
   }
   resize_reshapes(model, std::move(head), former, classes);

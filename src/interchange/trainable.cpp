@@ -177,21 +177,28 @@ std::vector<networks::FileWeight> weights_of(const onnx::Model& model, const gra
   for (const onnx::ValueInfo& input : model.inputs) dims[input.name] = input.spec.dims;
   for (const onnx::Tensor& tensor : model.initializers) dims[tensor.name] = tensor.dims;
   std::vector<networks::FileWeight> weights;
-  for (const graph::Value& value : graph.values())
-    if (value.role == graph::Role::parameter || value.role == graph::Role::statistic)
-      if (const auto found = dims.find(value.name); found != dims.end())
-        weights.push_back({value.name, found->second});
+  for (const graph::Value& value : graph.values()) {
+    if (value.role != graph::Role::parameter && value.role != graph::Role::statistic) continue;
+    const auto found = dims.find(value.name);
+    const Shape& shape = value.type.shape;
+    weights.push_back({value.name, found != dims.end()
+                                       ? found->second
+                                       : std::vector<std::int64_t>(shape.begin(), shape.end())});
+  }
   return weights;
 }
 
 // Puts the numbers in the place of the weight's, or where it has none. REQUIRES: as many; `content` outlives
 // the model.
-void replace_content(onnx::Model& model, const std::string& name, const std::vector<float>& content) {
+void replace_content(const std::string& who, onnx::Model& model, const std::string& name,
+                     const std::vector<float>& content) {
   const auto named = [&](const auto& one) { return one.name == name; };
   auto tensor = std::find_if(model.initializers.begin(), model.initializers.end(), named);
   if (tensor == model.initializers.end()) {
     const auto input = std::find_if(model.inputs.begin(), model.inputs.end(), named);
-    TRAINYARD_CHECK(input != model.inputs.end());
+    if (input == model.inputs.end())
+      fail(ErrorKind::unsupported,
+           "{}: weight '{}' is made by a node, so other numbers cannot take its place", who, name);
     model.initializers.push_back({.name = name, .doc = input->doc, .dtype = {}, .dims = input->spec.dims});
     tensor = std::prev(model.initializers.end());
   }
@@ -224,7 +231,7 @@ std::map<std::string, graph::Initializer> arranged(
   const auto open = open_prepared(file, classes);
   std::deque<std::vector<float>> kept;
   for (const auto& [name, content] : numbers)
-    replace_content(open->model, name, kept.emplace_back(content.begin(), content.end()));
+    replace_content(open->who, open->model, name, kept.emplace_back(content.begin(), content.end()));
   std::map<std::string, graph::Initializer> arranged;
   const OnnxNetwork network = build_network(*open, 1, true);
   for (const graph::Value& value : network.graph.values())
