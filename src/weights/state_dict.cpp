@@ -61,7 +61,7 @@ std::int64_t checked_elements(const PickledTensor& tensor, const std::string& wh
   for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
     const std::int64_t size = tensor.shape[axis], stride = tensor.strides[axis];
     if (size < 0 || size > available || stride < 0 || stride > available) refuse();
-    // Both are below 2^32, because an entry of a zip has no more bytes; their product may have 64 bits.
+    // Products of what a file says may have more than 64 bits.
     if (size > 1 && stride > (available - last) / (size - 1)) refuse();
     if (size > 1) last += (size - 1) * stride;
     if (size > 1 && elements > available / size) refuse();

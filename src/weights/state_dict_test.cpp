@@ -136,6 +136,19 @@ TEST(StateDict, RefusesOtherArchives) {
   expect_refused("checksum mismatch", damaged);
 }
 
+TEST(StateDict, ReadsArchivesBeyondFourGigabytes) {
+  const std::string pickle = pickled_dict({{"w", pickled_tensor("7", 6, 0, {6}, {1})}});
+  const std::string wide = make_wide_zip({{"a/data.pkl", pickle}, {"a/data/7", float_bytes(6, 1)}});
+  EXPECT_EQ(numbers_of(parse_dict(wide)[0]), (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  expect_damage_is_seen(wide, [](const std::string& file) { parse_dict(file); });
+  std::string no_size = wide;
+  no_size[no_size.find("ab\x01") + 2] = 2;  // the field is another one then
+  expect_refused("without the size that it announces", no_size);
+  std::string no_locator = wide;
+  no_locator[no_locator.find("PK\x06\x07")] = 'X';
+  expect_refused("no end of a directory of 64 bits", no_locator);
+}
+
 TEST(StateDict, DamagedFilesAreRefusedOrRead) {
   expect_damage_is_seen(small_state_dict(), [](const std::string& file) { parse_dict(file); });
 }

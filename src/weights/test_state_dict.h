@@ -8,6 +8,8 @@ namespace trainyard::weights {
 
 // Makes a zip archive of stored entries, as torch.save writes it.
 std::string make_zip(const std::vector<std::pair<std::string, std::string>>& entries);
+// The same with all sizes and places where those beyond 4 GiB are.
+std::string make_wide_zip(const std::vector<std::pair<std::string, std::string>>& entries);
 
 // These make pieces of a pickle of protocol 2.
 std::string pickled_text(const std::string& text);

@@ -14,7 +14,14 @@ void read_state_dict(std::string_view bytes) {
 
 }  // namespace
 
-std::vector<std::string> state_dict_seeds() { return {weights::small_state_dict()}; }
+std::string with_wide_sizes(std::string_view pickle) {
+  return weights::make_wide_zip(
+      {{"archive/data.pkl", std::string(pickle)}, {"archive/data/7", weights::float_bytes(6, 1)}});
+}
+
+std::vector<std::string> state_dict_seeds() {
+  return {weights::small_state_dict(), with_wide_sizes(weights::pickled_dict({}))};
+}
 
 // As a whole file, and as a pickle in an archive that is right: its checksums would else hide the pickle.
 void fuzz_state_dict(std::string_view bytes) {

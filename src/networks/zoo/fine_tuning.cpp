@@ -88,9 +88,12 @@ bool matches(std::string_view pattern, std::string_view name) {
   return false;
 }
 
-std::vector<ValueId> frozen_parameters(const Graph& graph, ValueId logits,
+std::vector<ValueId> frozen_parameters(const Graph& graph, const std::vector<ValueId>& results,
                                        const std::vector<std::string>& patterns) {
-  const std::vector<ValueId> parameters = graph.values_with(Role::parameter), head = head_of(graph, logits);
+  const std::vector<ValueId> parameters = graph.values_with(Role::parameter);
+  std::vector<ValueId> head;
+  for (const ValueId result : results)
+    for (const ValueId parameter : head_of(graph, result)) head.push_back(parameter);
   std::vector<bool> is_frozen(parameters.size(), false);
   for (const std::string& pattern : patterns) {
     bool any = false;

@@ -16,9 +16,11 @@ std::vector<graph::ValueId> head_of(const graph::Graph& graph, graph::ValueId lo
 // beginning up to a "/" or ".".
 bool matches(std::string_view pattern, std::string_view name);
 
-// Returns the parameters that are not trained, in the order of the graph. Error (usage) for a pattern that no
-// name matches, and where nothing is left to train.
-std::vector<graph::ValueId> frozen_parameters(const graph::Graph& graph, graph::ValueId logits,
+// Returns the parameters that are not trained, in the order of the graph. `results`: the logits, and what
+// else the network says, whose last layers are heads, too. Error (usage) for a pattern that no name matches,
+// and where nothing is left to train.
+std::vector<graph::ValueId> frozen_parameters(const graph::Graph& graph,
+                                              const std::vector<graph::ValueId>& results,
                                               const std::vector<std::string>& patterns);
 
 // A batch norm all of whose parameters are frozen normalises by its running statistics, which stay as they

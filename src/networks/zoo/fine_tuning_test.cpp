@@ -60,6 +60,15 @@ TEST(FineTuning, WhatNoTrainedLayerNeedsIsNotComputed) {
   EXPECT_LE(backward, 3);
 }
 
+TEST(FineTuning, BoxesHaveAHeadOfTheirOwn) {
+  const Model model = build_model({.network = "retinanet", .freeze = {kAllButHead}});
+  std::vector<graph::ValueId> trained = model.graph.values_with(graph::Role::parameter);
+  std::erase_if(trained, [&](graph::ValueId parameter) {
+    return std::find(model.frozen.begin(), model.frozen.end(), parameter) != model.frozen.end();
+  });
+  EXPECT_EQ(trained.size(), 4u);  // weight and bias of classes and of offsets
+}
+
 TEST(FineTuning, FrozenBatchNormsUseTheirRunningStatistics) {
   const auto norms = [](const std::vector<std::string>& freeze) {
     std::pair<int, int> training_and_not{0, 0};

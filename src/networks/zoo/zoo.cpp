@@ -319,7 +319,9 @@ Model build_model(const ModelOptions& options) {
 
   if (options.start) start_from(graph, *options.start);
   if (options.training && !options.freeze.empty()) {
-    model.frozen = frozen_parameters(graph, model.logits, options.freeze);
+    std::vector<ValueId> results{model.logits};
+    if (said) results.push_back(said->offsets);
+    model.frozen = frozen_parameters(graph, results, options.freeze);
     freeze_batch_norms(graph, model.frozen);
   }
   if (options.loss) add_loss(model, builder, said, options);
