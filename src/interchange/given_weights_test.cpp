@@ -238,6 +238,23 @@ TEST(GivenWeights, OneOnnxFileGivesAnotherItsOwn) {
             7);
 }
 
+TEST(GivenWeights, OfAnOnnxFileOfHalvesAreRead) {
+  const TestFolder folder;
+  onnx::Model model = matrix_model(true);
+  model.inputs[0].spec.dtype = model.outputs[0].spec.dtype = "f16";
+  for (onnx::Tensor& tensor : model.initializers) {
+    tensor.dtype = "f16";
+    tensor.content = [elements = static_cast<std::size_t>(tensor.elements())] {
+      std::vector<std::byte> bytes(2 * elements);
+      for (std::size_t i = 0; i < elements; ++i) bytes[2 * i + 1] = std::byte{0x40};  // 2
+      return bytes;
+    };
+  }
+  const OfferedWeights offered = read_offered_weights(folder.write("half.onnx", onnx_file_of(model)));
+  ASSERT_EQ(offered.tensors.size(), 3u);
+  for (const OfferedWeight& weight : offered.tensors) EXPECT_EQ(weight.numbers().back(), 2) << weight.name;
+}
+
 TEST(GivenWeights, OfOtherFilesComeInTheirTypes) {
   const TestFolder folder;
   std::string text;

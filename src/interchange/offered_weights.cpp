@@ -1,3 +1,5 @@
+#include <deque>
+
 #include "base/file.h"
 #include "interchange/given_weights.h"
 #include "interchange/onnx_import.h"
@@ -15,13 +17,30 @@ std::vector<OfferedWeight> offered_by(const std::shared_ptr<const weights::Weigh
   return offered;
 }
 
+// Networks of f16 are none of ours, but their weights are the same numbers in f32. `kept` outlives the model.
+void widen(onnx::Model& model, const std::string& who, std::deque<std::vector<float>>& kept) {
+  for (onnx::Tensor& tensor : model.initializers) {
+    if (tensor.dtype != "f16") continue;
+    const std::vector<double> numbers = read_content(tensor, who);
+    const std::vector<float>& floats = kept.emplace_back(numbers.begin(), numbers.end());
+    tensor.dtype = "f32";
+    tensor.message = {};
+    tensor.raw = {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)};
+  }
+  for (auto* values : {&model.inputs, &model.outputs, &model.values})
+    for (onnx::ValueInfo& value : *values)
+      if (value.spec.dtype == "f16") value.spec.dtype = "f32";
+}
+
 std::vector<OfferedWeight> as_arranged(const std::filesystem::path& path) {
   const std::string who = fmt::format("'{}'", path.string());
   const MappedFile file(path);
   if (file.bytes() > kMaxFileBytes)
     fail(ErrorKind::config, "{}: {} bytes, at most {}", who, file.bytes(), kMaxFileBytes);
-  const onnx::Model model = onnx::read_model(
+  onnx::Model model = onnx::read_model(
       {reinterpret_cast<const char*>(file.data()), static_cast<std::size_t>(file.bytes())}, who);
+  std::deque<std::vector<float>> kept;
+  widen(model, who, kept);
   FileWeights weights(who);
   const OnnxNetwork network = import_onnx(model, {.training = false, .weights = &weights}, who);
   if (!network.obstacles.empty()) {
