@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 namespace trainyard {
@@ -19,6 +20,14 @@ struct RunSettings {
   double learning_rate = 0;       // 0: 0.01, or 0.001 for adam and adamw
   double momentum = 0.9;          // of momentum, nesterov and rmsprop
   double weight_decay = 0;        // L2 penalty on the weights; decoupled for adamw
+
+  // To go on from weights that were trained before: .onnx, .safetensors, a PyTorch state dict (.pt, .pth), a
+  // checkpoint or the folder of a run. Tensors are matched by name. The last layer starts afresh where its
+  // shape differs, or with new_head; other differences are Errors, but for tensors that are missing or too
+  // many where partial_weights is set.
+  std::filesystem::path weights;
+  bool new_head = false, partial_weights = false;
+  std::string freeze;  // parameters that are not trained: "conv1,block2/*", "all-but-head"
 };
 
 }  // namespace trainyard

@@ -109,6 +109,31 @@ TEST(Api, AnImportedNetworkCostsAndTrainsLikeTheOneThatWasExported) {
   EXPECT_TRUE(report.test_accuracy.has_value());
 }
 
+TEST(Api, GoesOnFromWeightsAndLeavesFrozenOnesAsTheyAre) {
+  const TestFolder folder;
+  const Network lenet = Network::named("lenet", {}, 4);
+  TrainSettings settings{.run = small_run(), .steps = 12, .evaluate = false, .folder = folder.path() / "run"};
+  const TrainReport first = train_network(lenet, settings);
+  settings.folder.clear();
+  settings.steps = 1;
+  settings.run.weights = folder.path() / "run";
+  EXPECT_LT(train_network(lenet, settings).first_loss, first.first_loss + 1e-3);
+  EXPECT_NE(train_network(lenet, settings).first_loss, first.first_loss);
+  settings.run.weights = folder.path();
+  expect_error(ErrorKind::usage, "there is no checkpoint", [&] { train_network(lenet, settings); });
+  RunSettings frozen = small_run();
+  const Measurement whole = measure_network(lenet, {.run = frozen, .warmup_steps = 0, .steps = 1});
+  frozen.freeze = "all-but-head";
+  EXPECT_LT(measure_network(lenet, {.run = frozen, .warmup_steps = 0, .steps = 1}).cost.flops,
+            whole.cost.flops);
+  // A file is tuned to other classes than it has.
+  const auto file =
+      write_onnx(folder, networks::build_model({.network = "lenet", .batch = 4, .training = false}));
+  frozen.new_head = true;
+  TrainSettings tuning{.run = frozen, .data = "synthetic", .steps = 2, .evaluate = false};
+  EXPECT_GT(train_network(Network::from_onnx(file), tuning).first_loss, 0);
+}
+
 TEST(Api, AFileThatNamesItsTensorsOtherwiseIsTrainedToo) {
   const TestFolder folder;
   const auto file =

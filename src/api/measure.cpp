@@ -41,7 +41,8 @@ Measurement measure_here(const train::SessionOptions& options, const MeasureSett
 Measurement measure_network(const Network& network, const MeasureSettings& settings) {
   api::want_number("steps", static_cast<double>(settings.steps));
   api::want_number("warmup_steps", static_cast<double>(settings.warmup_steps), "warmup");
-  const train::SessionOptions options = api::session_options(network, settings.run, settings.training);
+  train::SessionOptions options = api::session_options(network, settings.run, settings.training);
+  api::give_weights(network, settings.run, options);
   return api::run_apart([&] { return measure_here(options, settings); });
 }
 

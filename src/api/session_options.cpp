@@ -2,6 +2,7 @@
 
 #include "record/value.h"
 #include "run/run_options.h"
+#include "run/start_weights.h"
 
 namespace trainyard::api {
 void want_number(const char* setting, double given, const char* range_name) {
@@ -28,13 +29,24 @@ train::SessionOptions session_options(const Network& network, const RunSettings&
   options.learning_rate = settings.learning_rate;
   options.momentum = settings.momentum;
   options.weight_decay = settings.weight_decay;
+  options.freeze = settings.freeze;
   train::SessionOptions session = run::to_session(options);
   const double weight_decay = session.model.weight_decay;
+  const std::vector<std::string> freeze = session.model.freeze;
   session.model = network.parts().model;
   session.model.batch = settings.batch;
   session.model.training = session.model.loss = training;
   session.model.weight_decay = weight_decay;
+  session.model.freeze = freeze;
   return session;
+}
+
+void give_weights(const Network& network, const RunSettings& settings, train::SessionOptions& session) {
+  run::RunOptions options;
+  options.weights = settings.weights;
+  options.new_head = settings.new_head;
+  options.partial_weights = settings.partial_weights;
+  run::give_weights(options, network.parts().file.get(), session);
 }
 
 }  // namespace trainyard::api

@@ -27,6 +27,10 @@ void want_number(const char* setting, double given, const char* range_name = nul
 
 train::SessionOptions session_options(const Network& network, const RunSettings& settings, bool training);
 
+// Lets the session start from the weights that the settings name. REQUIRES: its classes and input are
+// settled.
+void give_weights(const Network& network, const RunSettings& settings, train::SessionOptions& session);
+
 // Runs the work in a thread of its own and returns its result, or throws its exception: sessions limit the
 // thread that makes them to some cores, and a caller's thread must keep all of its own.
 template <typename Work>

@@ -269,6 +269,7 @@ std::function<int()> declare_explain(Command& command) {
   return [options, &command] {
     std::vector<Idle> idle = idle_options(options->run);
     idle.push_back({options->counts, {"--time", "--declined"}, "--counts shows no kernels"});
+    idle.push_back({true, {"--weights", "--partial-weights"}, "kernels take as long with random weights"});
     warn_of_idle_options(command, idle);
     run::want_choice("explain", "mode", options->run.mode);
     if (options->counts) {
@@ -370,6 +371,9 @@ Json to_json(const Counts& counts) {
 }  // namespace
 
 void explain_counts(const run::RunOptions& options) {
+  if (!options.freeze.empty())
+    fail(ErrorKind::usage, "--counts: formulas count all parameters as trained; leave out {}",
+         Setting{"freeze"});
   const CountedSteps counted = count(options, to_session(options));
   if (!options.json) return print_table(options, counted);
   Json json{{"network", options.network}, {"batch", options.batch}, {"mode", options.mode}};

@@ -13,6 +13,10 @@
 #include "engine/canonical.h"
 #include "engine/checkpoint.h"
 #include "interchange/dot.h"
+#include "networks/zoo/network_files.h"
+#include "run/run_options.h"
+#include "weights/safetensors.h"
+#include "weights/weight_file.h"
 
 namespace trainyard::cli {
 
@@ -51,6 +55,8 @@ class CheckpointWeights {
       if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
       if (name == "input") model.input = Shape::parse(value);
     }
+    if (const auto file = networks::network_file(model.network))
+      run::give_classes(*file, model.classes, model);
   }
 
   std::vector<std::byte> content(const graph::Value& value) const {
@@ -118,8 +124,9 @@ void write_dot(const ExportOptions& options) {
 void write_onnx(const ExportOptions& options) {
   if (options.graph.step != "forward")
     fail(ErrorKind::usage, "--step {}: an ONNX file holds the forward pass", options.graph.step);
-  if (is_graph_file(options.name))
-    fail(ErrorKind::usage, "'{}': only networks of ours become ONNX files; a file can become .dot",
+  if (is_graph_file(options.name) && !options.name.ends_with(".onnx"))
+    fail(ErrorKind::usage,
+         "'{}': only networks of ours and ONNX files become ONNX files; others can become .dot",
          options.name);
   const ExportedWeights weights =
       exported_weights(options.weights, options.seed, model_options(options.name, options.graph));
@@ -128,26 +135,62 @@ void write_onnx(const ExportOptions& options) {
                            options.to);
 }
 
-int run_export(const ExportOptions& options) {
+// Weights by their names, without the network.
+void write_weights(const ExportOptions& options) {
+  if (is_graph_file(options.name))
+    fail(ErrorKind::usage,
+         "'{}': our ops arrange the weights of a file otherwise; --to FILE.onnx has them as its own",
+         options.name);
+  const ExportedWeights weights =
+      exported_weights(options.weights, options.seed, model_options(options.name, options.graph));
+  if (weights.source == nullptr)
+    fail(ErrorKind::usage, "--to '{}': holds weights; --weights says which: initial, or a checkpoint",
+         options.to.string());
+  const networks::Model model = networks::build_model(weights.model);
+  std::vector<weights::OutgoingTensor> tensors;
+  for (const graph::Value& value : model.graph.values())
+    if (value.role == graph::Role::parameter || value.role == graph::Role::statistic)
+      tensors.push_back({value.name,
+                         weights::Element::f32,
+                         {value.type.shape.begin(), value.type.shape.end()},
+                         [&source = weights.source, &value] { return source(value); }});
+  AtomicFile file(options.to);
+  weights::write_safetensors(tensors, {{"network", options.name}},
+                             [&](std::string_view bytes) { file.write(bytes); });
+  file.commit();
+}
+
+// Returns the name of the format.
+const char* write_export(const ExportOptions& options) {
+  const std::optional<weights::Format> of_weights = weights::format_of(options.to);
+  if (of_weights == weights::Format::safetensors) {
+    write_weights(options);
+    return "safetensors";
+  }
   const std::optional<interchange::Format> format = interchange::format_of(options.to);
   if (!format || *format == interchange::Format::graph_def)
-    fail(ErrorKind::usage, "--to '{}': the name ends with .onnx, .dot or .gv", options.to.string());
+    fail(ErrorKind::usage, "--to '{}': the name ends with .onnx, .safetensors, .dot or .gv",
+         options.to.string());
   if (*format == interchange::Format::dot)
     write_dot(options);
   else
     write_onnx(options);
+  return interchange::name(*format);
+}
+
+int run_export(const ExportOptions& options) {
+  const char* const format = write_export(options);
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(options.to));
   if (options.json)
     fmt::print("{}\n", json_text(Json{{"network", options.name},
                                       {"file", options.to.string()},
-                                      {"format", interchange::name(*format)},
+                                      {"format", format},
                                       {"batch", options.graph.batch},
                                       {"weights", options.weights},
                                       {"bytes", bytes}},
                                  2));
   else
-    fmt::print("{}: {} as {}, {}\n", options.to.string(), options.name, interchange::name(*format),
-               format_bytes(bytes));
+    fmt::print("{}: {} as {}, {}\n", options.to.string(), options.name, format, format_bytes(bytes));
   return 0;
 }
 
@@ -155,10 +198,13 @@ int run_export(const ExportOptions& options) {
 
 std::function<int()> declare_networks_export(Command& command) {
   const auto options = std::make_shared<ExportOptions>();
-  command.add_option("name", options->name, "Network; for a drawing also a file of a graph")
+  command
+      .add_option("name", options->name,
+                  "Network, or an ONNX file; for a drawing also another file of a graph")
       ->required()
       ->type_name("NAME");
-  add_output_file(command, "--to", options->to, "File to write: .onnx, or .dot (or .gv) for Graphviz")
+  add_output_file(command, "--to", options->to,
+                  "File to write: .onnx, .safetensors (weights alone), or .dot (or .gv) for Graphviz")
       ->required();
   command
       .add_option("--weights", options->weights,
@@ -174,6 +220,7 @@ std::function<int()> declare_networks_export(Command& command) {
   command.footer(
       "Examples:\n"
       "  trainyard networks export lenet --to lenet.onnx --weights initial\n"
+      "  trainyard networks export lenet --to lenet.safetensors --weights initial\n"
       "  trainyard networks export googlenet --to googlenet.dot");
   return [options, &command] {
     warn_of_idle_options(command,

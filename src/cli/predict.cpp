@@ -1,11 +1,12 @@
 #include "cli/predict.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/outputs.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "predict/gnn/driple.h"
-#include "predict/gnn/state_dict.h"
+#include "weights/state_dict.h"
 
 namespace trainyard::cli {
 
@@ -126,8 +127,9 @@ struct PredictImportOptions {
 };
 
 int import_model(const PredictImportOptions& options) {
-  const predict::GnnModel model =
-      predict::import_driple(predict::read_state_dict(options.file), options.file.string());
+  const std::vector<std::byte> file = read_file(options.file);
+  const std::string who = options.file.string();
+  const predict::GnnModel model = predict::import_driple(weights::parse_state_dict(file, who), who);
   predict::save_model(options.output, model);
   if (options.json)
     fmt::print("{}\n", json_text(Json{{"model", options.output.string()},

@@ -6,6 +6,7 @@
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "launch/ps_part.h"
+#include "networks/zoo/network_files.h"
 #include "predict/read_predictor.h"
 #include "study/cell/cost.h"
 
@@ -35,8 +36,12 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
                           {infers,
                            {"--optimizer", "--lr", "--schedule", "--decay-steps", "--decay-factor",
                             "--final-lr", "--warmup-lr-steps", "--momentum", "--weight-decay",
-                            "--decay-matrices-only", "--clip-norm", "--ema", "--label-smoothing"},
-                           "--mode " + options.mode + " updates nothing"}};
+                            "--decay-matrices-only", "--clip-norm", "--ema", "--label-smoothing", "--freeze"},
+                           "--mode " + options.mode + " updates nothing"},
+                          {options.weights.empty() && !networks::network_file(options.network),
+                           {"--new-head"},
+                           "all layers start from random numbers, without --weights"},
+                          {options.mode == "decode", {"--weights"}, "--mode decode times random weights"}};
   if (infers) return rules;
   rules.push_back({options.schedule == "constant", {"--decay-steps"}, schedule + " decays nothing"});
   rules.push_back({!decays, {"--decay-factor"}, schedule + " has none"});

@@ -110,6 +110,7 @@ std::function<int()> declare_train(Command& command) {
       "--steps 10\n"
       "  trainyard train --network rnn --length 10 --batch 4 --accumulate 2 --optimizer adamw --clip-norm 1 "
       "--steps 10\n"
+      "  trainyard train --network lenet --data synthetic --freeze conv1,conv2 --batch 8 --steps 10\n"
       "  trainyard train --network lenet --batch 8 --steps 10 --workers 2 --out runs/lenet --overwrite "
       "--json");
   return [options, &command] {
@@ -145,6 +146,10 @@ void print_report(const record::RunRecord& run) {
   if (const auto batches = run.asked.find("accumulate"); batches != run.asked.end())
     row("update", fmt::format("of {} batches one after the other, {:.0f} images",
                               record::to_text(batches->second), figure("global_batch")));
+  if (const std::string start = word_of(run, "start"); !start.empty()) row("weights", start);
+  if (run.figures.contains("frozen_parameters"))
+    row("frozen",
+        fmt::format("{:.0f} of {:.0f} parameters", figure("frozen_parameters"), figure("parameters")));
   if (figure("devices") > 1)
     row("devices", fmt::format("{:.0f}, {}, {} scaling: {:.0f} images each, {:.0f} together",
                                figure("devices"), run.words.at("strategy"), run.words.at("scaling"),

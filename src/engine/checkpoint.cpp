@@ -129,6 +129,9 @@ void check_same_run(const fs::path& checkpoint, const CheckpointHeader& found,
   const std::map<std::string, std::string> there(found.asked.begin(), found.asked.end());
   for (const auto& [key, value] : wanted.asked)
     compare(key, there.contains(key) ? there.at(key) : "nothing", value);
+  const std::map<std::string, std::string> here(wanted.asked.begin(), wanted.asked.end());
+  for (const auto& [key, value] : found.asked)
+    if (!here.contains(key)) compare(key, value, "nothing");
   if (!differences.empty())
     fail(ErrorKind::config, "'{}' is of another run: {}", checkpoint.string(), differences);
 }

@@ -1,5 +1,8 @@
 #include "engine/gradient_schedule.h"
 
+#include "ops/dense.h"
+#include "ops/update.h"
+
 namespace trainyard::engine {
 namespace {
 
@@ -18,18 +21,27 @@ std::vector<int> last_writers(const plan::CompiledStep& compiled) {
   return writers;
 }
 
+// Counts the parameters that are trained; an update that is joined with a gradient has a weight and its bias.
+std::size_t updated_parameters(const plan::CompiledStep& compiled) {
+  int count = 0;
+  for (const plan::Step& step : compiled.plan.steps) {
+    if (!step.is_update()) continue;
+    const graph::NodeView node(*compiled.graph, compiled.graph->node(step.node));
+    if (node.node().op == &ops::update_op) count += ops::updated_parameters(node);
+    if (node.node().op == &ops::dense_update_op) count += 2;
+  }
+  return static_cast<std::size_t>(count);
+}
+
 }  // namespace
 
 GradientSchedule::GradientSchedule(const plan::CompiledStep& step) : after_(step.plan.steps.size()) {
   const plan::StepPlan& plan = step.plan;
   const std::vector<int> writers = last_writers(step);
   std::vector<std::size_t> gradients;
-  std::size_t parameters = 0;
-  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     if (plan.buffers[b].region == plan::Region::gradients) gradients.push_back(b);
-    if (plan.buffers[b].region == plan::Region::parameters) ++parameters;
-  }
-  complete_ = gradients.size() == parameters;
+  complete_ = gradients.size() == updated_parameters(step);
   std::sort(gradients.begin(), gradients.end(),
             [&](std::size_t a, std::size_t b) { return plan.buffers[a].offset < plan.buffers[b].offset; });
   for (const std::size_t b : gradients) {

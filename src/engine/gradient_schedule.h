@@ -20,7 +20,7 @@ class GradientSchedule {
 
   // Returns the stretches that this kernel was the last to write, without the update.
   std::span<const Stretch> after(std::size_t step) const { return after_[step]; }
-  // Returns whether every parameter has a stored gradient.
+  // Returns whether every parameter that is trained has a stored gradient.
   bool complete() const { return complete_; }
 
  private:

@@ -9,6 +9,7 @@
 #include "ensemble/timed_member.h"
 #include "ensemble/vote.h"
 #include "run/run_record.h"
+#include "run/start_weights.h"
 #include "run/training.h"
 
 namespace trainyard::ensemble {
@@ -145,6 +146,7 @@ class Member {
     session.cores = share_of_cores(process_cores(), sharers_, own.run.threads);
     session.threads = static_cast<int>(session.cores.size());
     session.model.classes = classes_of(own.run, *stream_options_.source.records);
+    const std::string weights = give_weights(own.run, session);
     const data::Dataset identity = identify();
     train::TrainOptions loop;
     loop.steps = steps_ = steps_of(spec_, identity.size(data::Split::train), own.run.batch);
@@ -172,6 +174,7 @@ class Member {
     run.figures["seconds"] = result.seconds;
     run.figures["seed"] = static_cast<double>(own.run.seed);
     if (!seconds.empty()) run.figures["startup_seconds"] = began - start_.steady + seconds.front();
+    if (!weights.empty()) run.words["start"] = weights;
     if (own.is_on_gpu()) run.words["gpu_copy"] = gathers_ ? "one" : "each";
     if (result.checkpoint) run.words["checkpoint"] = result.checkpoint->string();
     if (result.resumed_from) run.words["resumed_from"] = result.resumed_from->string();

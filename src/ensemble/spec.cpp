@@ -37,13 +37,17 @@ std::int64_t whole_setting(const YamlReader& at, const char* setting) {
 
 bool flag(const YamlReader& at) { return at.one_of({"true", "false"}) == "true"; }
 
+bool is_flag(const std::string& setting) {
+  const record::SettingInfo* row = record::find_setting(setting, "train");
+  return row != nullptr && row->form == record::SettingInfo::Form::truth;
+}
+
 // The file writes a setting of `train` by the name of its option: lr, decay-steps.
 void set_run_option(const YamlReader::Entry& entry, run::RunOptions& options) {
   std::string name = entry.key;
   std::replace(name.begin(), name.end(), '-', '_');
   try {
-    run::set_option(options, name,
-                    name == "no_fusion" ? (flag(entry.value) ? "true" : "") : entry.value.text());
+    run::set_option(options, name, is_flag(name) ? (flag(entry.value) ? "true" : "") : entry.value.text());
   } catch (const Error& error) {
     entry.at_key.complain(error.with_options());
   }

@@ -120,6 +120,10 @@ class Graph {
     values_[static_cast<std::size_t>(gradient)].gradient_of = value;
   }
 
+  void set_initializer(ValueId value, Initializer initializer) {
+    values_[static_cast<std::size_t>(value)].initializer = std::move(initializer);
+  }
+
   // Nodes added from now on belong to this phase.
   void set_phase(Phase phase) { phase_ = phase; }
 

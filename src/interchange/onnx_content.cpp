@@ -1,25 +1,14 @@
 #include "interchange/onnx_content.h"
 
-#include <bit>
-
 #include "base/error.h"
 #include "base/protobuf_wire.h"
+#include "weights/tensor.h"
 
 namespace trainyard::interchange {
 namespace {
 
-double from_f16(std::uint16_t bits) {
-  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
-  const double size = exponent == 0    ? std::ldexp(fraction, -24)
-                      : exponent == 31 ? (fraction == 0 ? std::numeric_limits<double>::infinity()
-                                                        : std::numeric_limits<double>::quiet_NaN())
-                                       : std::ldexp(1024 + fraction, exponent - 25);
-  return (bits & 0x8000) != 0 ? -size : size;
-}
-
-double from_bf16(std::uint16_t bits) {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
-}
+using weights::from_bf16;
+using weights::from_f16;
 
 template <typename T, typename Convert>
 void append_raw(std::string_view raw, const Convert& convert, std::vector<double>& out) {

@@ -1,6 +1,9 @@
 #include "interchange/read_graph.h"
 
+#include <deque>
+
 #include "base/file.h"
+#include "interchange/onnx_head.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
 #include "interchange/text_format.h"
@@ -169,27 +172,116 @@ void describe_input(const OpenModel& open, const OnnxNetwork& network, networks:
   for (int axis = 1; axis < rank; ++axis) found.info.input.append(graph.shape(images)[axis]);
 }
 
-}  // namespace
+std::vector<networks::FileWeight> weights_of(const onnx::Model& model, const graph::Graph& graph) {
+  std::map<std::string, std::vector<std::int64_t>> dims;
+  for (const onnx::ValueInfo& input : model.inputs) dims[input.name] = input.spec.dims;
+  for (const onnx::Tensor& tensor : model.initializers) dims[tensor.name] = tensor.dims;
+  std::vector<networks::FileWeight> weights;
+  for (const graph::Value& value : graph.values()) {
+    if (value.role != graph::Role::parameter && value.role != graph::Role::statistic) continue;
+    const auto found = dims.find(value.name);
+    const Shape& shape = value.type.shape;
+    weights.push_back({value.name, found != dims.end()
+                                       ? found->second
+                                       : std::vector<std::int64_t>(shape.begin(), shape.end())});
+  }
+  return weights;
+}
 
-std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
-  if (format_of(file) != Format::onnx)
-    fail(ErrorKind::usage, "'{}': the name of an ONNX file ends with .onnx", file.string());
+// Puts the numbers in the place of the weight's, or where it has none. REQUIRES: as many; `content` outlives
+// the model.
+void replace_content(const std::string& who, onnx::Model& model, const std::string& name,
+                     const std::vector<float>& content) {
+  const auto named = [&](const auto& one) { return one.name == name; };
+  auto tensor = std::find_if(model.initializers.begin(), model.initializers.end(), named);
+  if (tensor == model.initializers.end()) {
+    const auto input = std::find_if(model.inputs.begin(), model.inputs.end(), named);
+    if (input == model.inputs.end())
+      fail(ErrorKind::unsupported,
+           "{}: weight '{}' is made by a node, so other numbers cannot take its place", who, name);
+    model.initializers.push_back({.name = name, .doc = input->doc, .dtype = {}, .dims = input->spec.dims});
+    tensor = std::prev(model.initializers.end());
+  }
+  TRAINYARD_CHECK(tensor->elements() == static_cast<std::int64_t>(content.size()));
+  tensor->dtype = "f32";
+  tensor->raw = {reinterpret_cast<const char*>(content.data()), content.size() * sizeof(float)};
+  tensor->message = {};
+  tensor->external = false;
+  tensor->numbers.clear();
+  if (static_cast<std::int64_t>(content.size()) <= onnx::kReadNumbers)
+    tensor->numbers.assign(content.begin(), content.end());
+}
+
+// `classes` 0: as many as the file has.
+std::shared_ptr<OpenModel> open_prepared(const std::filesystem::path& file, int classes) {
   const auto open = std::make_shared<OpenModel>(file);
   prepare(*open);
+  if (classes != 0) {
+    const OnnxNetwork network = build_network(*open, 1, true);
+    if (network.tokens != graph::kNone)
+      fail(ErrorKind::unsupported, "{}: reads sequences, whose classes are its vocabulary", open->who);
+    resize_head(open->model, network.graph, classes, open->who);
+  }
+  return open;
+}
+
+std::map<std::string, graph::Initializer> arranged(
+    const std::filesystem::path& file, int classes,
+    const std::map<std::string, std::vector<double>>& numbers) {
+  const auto open = open_prepared(file, classes);
+  std::deque<std::vector<float>> kept;
+  for (const auto& [name, content] : numbers)
+    replace_content(open->who, open->model, name, kept.emplace_back(content.begin(), content.end()));
+  std::map<std::string, graph::Initializer> arranged;
   const OnnxNetwork network = build_network(*open, 1, true);
+  for (const graph::Value& value : network.graph.values())
+    if (numbers.contains(value.name)) arranged[value.name] = value.initializer;
+  return arranged;
+}
+
+OnnxNetwork build_with_classes(const OpenModel& open, int classes) {
+  try {
+    return build_network(open, 1, true);
+  } catch (const Error& error) {
+    if (classes == 0) throw;
+    fail(ErrorKind::unsupported, "{}: cannot have {} classes: {}", open.who, classes, error.what());
+  }
+}
+
+std::shared_ptr<const networks::NetworkFile> read_with_classes(const std::filesystem::path& file,
+                                                               int classes) {
+  const auto open = open_prepared(file, classes);
+  const OnnxNetwork network = build_with_classes(*open, classes);
+  const auto found_classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]);
+  if (classes != 0 && found_classes != classes)
+    fail(ErrorKind::unsupported, "{}: cannot have {} classes: what follows its last layer still makes {}",
+         open->who, classes, found_classes);
   auto found = std::make_shared<networks::NetworkFile>();
   found->info = {.name = file.string(),
                  .family = "onnx",
                  .description = file.filename().string(),
                  .input = {},
-                 .classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]),
+                 .classes = found_classes,
                  .preprocess = "unit"};
   describe_input(*open, network, *found);
   found->note = note_on_weights(network);
+  found->weights = weights_of(open->model, network.graph);
+  found->arrange = [file, classes](const std::map<std::string, std::vector<double>>& numbers) {
+    return arranged(file, classes, numbers);
+  };
+  found->with_classes = [file](int wanted) { return read_with_classes(file, wanted); };
   found->build = [open](std::int64_t batch, bool training) {
     return build_network(*open, batch, training).graph;
   };
   return found;
+}
+
+}  // namespace
+
+std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file) {
+  if (format_of(file) != Format::onnx)
+    fail(ErrorKind::usage, "'{}': the name of an ONNX file ends with .onnx", file.string());
+  return read_with_classes(file, 0);
 }
 
 void know_onnx_networks() { networks::read_network_files(".onnx", read_trainable); }

@@ -224,6 +224,7 @@ record::RunRecord train_with_servers(const run::TrainCommand& options, ProgressL
       job.cores_in_reach(options.run.threads, result.facts.threads / options.workers.workers);
   const double peak = result.interrupted ? 0 : measure_peak_here(options, result.facts.threads);
   record::RunRecord run = training_record(start, options, setup.input, setup.deployment, result, peak);
+  if (!setup.start.empty()) run.words["start"] = setup.start;
   add_exchange(run, options, exchange, job);
   if (!options.out.empty()) record::write_run_record(run, options.out / train::RunFolder::kRecord);
   keep_record(run, options.run);

@@ -1,5 +1,7 @@
 #include "ops/norm.h"
 
+#include "ops/shape.h"
+
 namespace trainyard::ops {
 
 namespace {
@@ -39,15 +41,28 @@ std::vector<int> mutates(const NodeView& node) {
   return node.attrs<BatchNormAttrs>().training ? std::vector<int>{3, 4} : std::vector<int>{};
 }
 
+// Running statistics do not depend on the batch, so each gradient is only scaled: which is what the op does
+// to numbers that nothing is taken off and nothing added to.
+ValueId gradient_by_running_statistics(GradientContext& context, ValueId d_dst) {
+  Graph& graph = context.graph();
+  if (context.needs(1) || context.needs(2))
+    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient of gamma and beta in inference mode",
+         context.node().name);
+  const ValueId zero = fill(graph, context.name("/zero"), graph.value(context.input(3)).type, 0);
+  BatchNormAttrs attrs = context.node().attrs<BatchNormAttrs>();
+  attrs.activation = {Activation::none};
+  return batch_norm(graph, context.name("/d_src"), {d_dst, context.input(1), zero, zero, context.input(4)},
+                    attrs);
+}
+
 void gradient_batch_norm(GradientContext& context) {
   Graph& graph = context.graph();
   const auto& attrs = context.node().attrs<BatchNormAttrs>();
   TRAINYARD_CHECK(!attrs.residual);  // gradients are added before nodes are fused
-  if (!attrs.training)
-    fail(ErrorKind::unsupported, "batch_norm '{}': no gradient in inference mode", context.node().name);
   ValueId d_dst = context.d_output(0);
   if (attrs.activation.kind != Activation::none)
     d_dst = activation_grad(graph, context.name("/d_activation"), d_dst, context.output(0), attrs.activation);
+  if (!attrs.training) return context.set(0, gradient_by_running_statistics(context, d_dst));
   const auto made =
       graph.add_node(batch_norm_grad_op, context.name("/d_src"),
                      {d_dst, context.input(0), context.input(1), context.output(1), context.output(2)},
@@ -109,6 +124,21 @@ std::vector<Case> cases_batch_norm() {
            graph.mark_output(batch_norm(graph, "y", inputs,
                                         {.training = problem.training, .activation = {problem.activation}}));
          }});
+  // Layers that are not trained any more: gradients pass them by.
+  for (const Shape& src : {Shape{3, 16, 4, 5}, Shape{6, 7}})
+    all.push_back({src.rank() == 2 ? "frozen_matrix" : "frozen", [src](Graph& graph, DType dtype) {
+                     const TensorType channels{{src[1]}, dtype};
+                     const auto statistic = [&](const char* name, const Initializer& first) {
+                       return graph.add_state(name, channels, graph::Role::statistic, first);
+                     };
+                     const BatchNormInputs inputs{
+                         graph.add_input("src", {src, dtype}, Initializer::normal(2)),
+                         statistic("gamma", Initializer::uniform(0.5, 2)),
+                         statistic("beta", Initializer::normal(1)),
+                         statistic("running_mean", Initializer::normal(1)),
+                         statistic("running_variance", Initializer::uniform(0.5, 2))};
+                     graph.mark_output(relu(graph, "y", batch_norm(graph, "n", inputs, {.training = false})));
+                   }});
   // The fusion pass turns this case into a masked gradient.
   all.push_back(
       {"norm_then_relu", [](Graph& graph, DType dtype) {

@@ -39,7 +39,9 @@ inline constexpr Figure kFigures[] = {
      "optimizer; `decode`: `bench --mode decode` times the reading of prompts and the making of tokens"},
     {"optimizer", FigureType::word, unit::none, Better::none, "step",
      "`sgd`, `momentum`, `nesterov`, `rmsprop`, `adam`, `adamw`"},
-    {"parameters", FigureType::whole, unit::none, Better::none, "step", "trained parameters"},
+    {"parameters", FigureType::whole, unit::none, Better::none, "step", "parameters of the network"},
+    {"frozen_parameters", FigureType::whole, unit::none, Better::none, "step",
+     "of these, those that `freeze` leaves as they are; absent without `freeze`"},
     {"flops_per_step", FigureType::whole, unit::flops_per_step, Better::none, "step",
      "of convolutions and matrix products in one step, on all devices: forward, backward; a multiply-add is "
      "two; with `decode` the prompts and all tokens of a batch, with `arrivals` the mean of the batches that "
@@ -281,6 +283,8 @@ inline constexpr Figure kFigures[] = {
     {"staging", FigureType::word, unit::none, Better::none, "train",
      "`in-place`, `local`, `memory`: what `--staging` asked for"},
     {"checkpoint", FigureType::word, unit::none, Better::none, "train", "file written at the end"},
+    {"start", FigureType::word, unit::none, Better::none, "train",
+     "what started from the file of `weights`, and what from random numbers; absent without `weights`"},
     {"resumed_from", FigureType::word, unit::none, Better::none, "train", "checkpoint the run began with"},
     {"replicas", FigureType::list, unit::none, Better::none, "train",
      "`independent` devices only: what each made, see below"},

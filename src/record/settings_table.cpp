@@ -110,6 +110,24 @@ std::vector<SettingInfo> step_settings() {
   };
 }
 
+std::vector<SettingInfo> start_settings() {
+  return {
+      file("weights", kSteps,
+           "Start from these: .onnx, .safetensors, a PyTorch state dict (.pt, .pth), or a checkpoint or the "
+           "folder "
+           "of a run; tensors are matched by name, and the last layer starts afresh where its shape differs"),
+      truth("new_head", kSteps, "The last layer starts from random numbers, whatever the file has"),
+      truth(
+          "partial_weights", kSteps,
+          "What the file of --weights lacks starts from random numbers, and what it has beyond is left out"),
+      typed("PATTERN,...",
+            word("freeze", kSteps, "",
+                 "Do not train these parameters: names with * and ?, or their beginning up to a / or a dot; "
+                 "all-but-head: "
+                 "all but the last layer's. Batch norms that are frozen use their running statistics")),
+  };
+}
+
 std::vector<SettingInfo> update_settings() {
   return {
       choice("optimizer", kSteps, {"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}, "sgd",
@@ -345,9 +363,9 @@ std::vector<SettingInfo> resource_settings() {
 const std::vector<SettingInfo>& all_settings() {
   static const std::vector<SettingInfo> kAll = [] {
     std::vector<SettingInfo> joined;
-    for (const auto group : {step_settings, update_settings, measurement_settings, request_settings,
-                             training_settings, input_settings, deployment_settings, server_settings,
-                             ensemble_sizes, ensemble_conduct, resource_settings})
+    for (const auto group : {step_settings, start_settings, update_settings, measurement_settings,
+                             request_settings, training_settings, input_settings, deployment_settings,
+                             server_settings, ensemble_sizes, ensemble_conduct, resource_settings})
       for (SettingInfo& row : group()) joined.push_back(std::move(row));
     return joined;
   }();

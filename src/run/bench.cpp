@@ -5,6 +5,7 @@
 #include "engine/canonical.h"
 #include "run/bench_inference.h"
 #include "run/run_record.h"
+#include "run/start_weights.h"
 #include "train/loop/timed_steps.h"
 
 namespace trainyard::run {
@@ -177,6 +178,9 @@ BenchResult bench_steps(const BenchOptions& options, ProgressListener* progress)
   wanted.model.batch = deployment.batch_per_device(options.run.batch);
   const std::optional<Fed> fed = feed_for(options);
   if (fed) wanted.model.input = fed->input.network;
+  const std::string weights = give_weights(options.run, wanted);
+  if (progress != nullptr && !weights.empty())
+    progress->note(fmt::format("{}: {}", options.run.network, weights));
   const RoofsAround roofs(options, wanted, deployment.devices);
   train::Replicas replicas(wanted, deployment);
   replicas.run([&](int device) {
@@ -199,6 +203,7 @@ BenchResult bench_steps(const BenchOptions& options, ProgressListener* progress)
   record::RunRecord run =
       record_under_roofs(options, start, deployment, replicas.facts(), measured, roofs, interrupted);
   if (ops) add_ops(run, *ops);
+  if (!weights.empty()) run.words["start"] = weights;
   if (tracer != nullptr && !interrupted) keep_trace(*tracer, options.trace.file, options.run, run);
   run.words["stopped_by"] = record::name(rule.state());
   if (interrupted) mark_interrupted(run, std::ssize(run.step_seconds), options.steps, "timed steps");

@@ -1,6 +1,7 @@
 #include "run/deployment_options.h"
 
 #include "base/text.h"
+#include "run/start_weights.h"
 
 namespace trainyard::run {
 
@@ -134,6 +135,7 @@ void check(const PsOptions& options, const ps::ModeName& mode, int workers, cons
          "{} {}: a parameter server has a part of the gradient, and not the norm of the whole; {} single, "
          "towers-device, towers-host, allreduce and independent clip",
          Setting{"clip_norm"}, run.clip_norm, Setting{"strategy"});
+  check_no_frozen(run, mode.to_string());
   if (run.decay_matrices_only)
     fail(ErrorKind::usage, "{}: parameter servers do not know which parameters are matrices",
          Setting{"decay_matrices_only"});

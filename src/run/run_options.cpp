@@ -118,6 +118,7 @@ ops::UpdateAttrs to_update(const RunOptions& options) {
 }
 
 void set_field(std::string& field, const std::string& text) { field = text; }
+void set_field(std::filesystem::path& field, const std::string& text) { field = text; }
 void set_field(DeviceSpec& field, const std::string& text) { field = DeviceSpec::parse(text); }
 void set_field(bool& field, const std::string& text) { field = text == "true"; }
 void set_field(double& field, const std::string& text) { field = std::stod(text); }
@@ -173,11 +174,35 @@ std::size_t memory_limit_of(const RunOptions& options) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> patterns_of(const std::string& text) {
+  std::vector<std::string> patterns;
+  for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    patterns.push_back(text.substr(begin, end - begin));
+    if (patterns.back().empty())
+      fail(ErrorKind::usage, "{} '{}': a pattern is empty; wants names with commas between them",
+           Setting{"freeze"}, text);
+    begin = end + 1;
+  }
+  return patterns;
+}
+
+}  // namespace
+
+void give_classes(const networks::NetworkFile& file, int classes, networks::ModelOptions& model) {
+  if (classes == 0 || classes == file.info.classes) return;
+  model.classes = classes;
+  model.imported = file.with_classes(classes)->build;
+}
+
 train::SessionOptions to_session(const RunOptions& options) {
   const networks::NetworkInfo network = networks::find_network(options.network, options.parameters);
-  if (networks::network_file(options.network) && options.classes != 0 && options.classes != network.classes)
-    fail(ErrorKind::usage, "{} {}: network '{}' has {}", Setting{"classes"}, options.classes, network.name,
-         network.classes);
+  const auto file = networks::network_file(options.network);
+  if (file && options.classes != 0 && options.classes != network.classes && !options.new_head)
+    fail(ErrorKind::usage, "{} {}: network '{}' has {}; {} gives it others", Setting{"classes"},
+         options.classes, network.name, network.classes, Setting{"new_head"});
   want_choice("bench", "mode", options.mode);
   want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;
@@ -189,7 +214,8 @@ train::SessionOptions to_session(const RunOptions& options) {
                    .training = options.mode == "train",
                    .loss = options.mode == "train",
                    .label_smoothing = options.label_smoothing,
-                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay};
+                   .weight_decay = options.optimizer == "adamw" ? 0 : options.weight_decay,
+                   .freeze = patterns_of(options.freeze)};
   session.backend = options.backend;
   session.device = options.device;
   session.precision = precision_of(options.precision);
@@ -198,6 +224,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.seed = options.seed;
   session.fuse = !options.no_fusion;
   session.limit_bytes = memory_limit_of(options);
+  if (file && options.new_head) give_classes(*file, options.classes, session.model);
   return session;
 }
 

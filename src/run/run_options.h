@@ -7,6 +7,7 @@
 #include "data/source/dataset.h"
 #include "data/view/staging.h"
 #include "networks/generator/parameter.h"
+#include "networks/zoo/network_files.h"
 #include "record/run_record.h"
 #include "record/settings.h"
 #include "train/session/session.h"
@@ -46,7 +47,10 @@ struct RunOptions {
   std::int64_t decay_steps = 0, warmup_steps = 0;
   double momentum = record::default_number("momentum"), weight_decay = 0, ema = 0, label_smoothing = 0;
   bool decay_matrices_only = false;
-  double clip_norm = 0;  // 0: gradients are not clipped
+  double clip_norm = 0;           // 0: gradients are not clipped
+  std::filesystem::path weights;  // a file, or a folder of checkpoints; empty: random numbers
+  bool new_head = false, partial_weights = false;
+  std::string freeze;  // patterns, with commas between them
   bool no_fusion = false;
   std::string memory_limit;  // of the memory of a step's plan: 512MiB, 4GB; empty: none
   std::filesystem::path record;
@@ -68,6 +72,10 @@ void visit_settings(RunOptions& options, const Visit& visit) {
   visit("tuning", options.tuning);
   visit("threads", options.threads);
   visit("seed", options.seed);
+  visit("weights", options.weights);
+  visit("new_head", options.new_head);
+  visit("partial_weights", options.partial_weights);
+  visit("freeze", options.freeze);
   visit("optimizer", options.optimizer);
   visit("lr", options.learning_rate);
   visit("schedule", options.schedule);
@@ -107,6 +115,10 @@ record::Settings asked_of(const RunOptions& options);
 
 // Sets one of them by its name ("decay_steps"), as a file gives it. Error (usage) says what is wrong with it.
 void set_option(RunOptions& options, const std::string& name, const std::string& text);
+
+// Gives a network that is a file so many classes, unless it has them; 0: its own. Error (unsupported) where
+// it cannot have them.
+void give_classes(const networks::NetworkFile& file, int classes, networks::ModelOptions& model);
 
 // Error (usage) names the setting that is wrong.
 train::SessionOptions to_session(const RunOptions& options);

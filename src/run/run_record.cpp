@@ -155,6 +155,8 @@ record::RunRecord make_record(const std::string& command, const RunStart& start,
   record::RunRecord run = begin_record(command, start, asked, options, deployment);
   run.words["backend"] = facts.backend;
   run.figures["parameters"] = static_cast<double>(facts.parameters);
+  if (facts.frozen_parameters > 0)
+    run.figures["frozen_parameters"] = static_cast<double>(facts.frozen_parameters);
   run.figures["flops_per_step"] = static_cast<double>(facts.flops_per_step);
   run.figures["bytes_per_step"] = static_cast<double>(facts.bytes_per_step);
   run.figures["plan_bytes"] = static_cast<double>(facts.plan_bytes);

@@ -2,6 +2,7 @@
 
 #include "engine/canonical.h"
 #include "graph/autodiff.h"
+#include "run/start_weights.h"
 #include "train/session/session.h"
 
 namespace trainyard::run {
@@ -140,7 +141,9 @@ std::unique_ptr<ServedNetwork> make_served_network(const BenchOptions& options,
                                                    const std::vector<std::int64_t>& sizes) {
   if (options.run.mode == "decode")
     return std::make_unique<ServedDecoding>(options.run, options.decode, sizes);
-  return std::make_unique<ServedInference>(to_session(options.run), sizes);
+  train::SessionOptions session = to_session(options.run);
+  give_weights(options.run, session);
+  return std::make_unique<ServedInference>(std::move(session), sizes);
 }
 
 }  // namespace trainyard::run

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "networks/zoo/network_files.h"
 #include "run/bench.h"
+#include "run/start_weights.h"
 #include "train/loop/ps_training.h"
 
 namespace trainyard::run {
@@ -52,8 +53,12 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  if (setup.session.model.classes == 0 && !networks::network_file(network.name))
+  const auto file = networks::network_file(network.name);
+  if (setup.session.model.classes == 0 && !file)
     setup.session.model.classes = input.classes;
+  else if (setup.session.model.classes == 0 && options.run.new_head && !network.reads_sequences())
+    give_classes(*file, input.classes, setup.session.model);
+  setup.start = give_weights(options.run, setup.session);
   setup.loop = options.train;
   setup.loop.steps = steps_of(options, dataset, setup.deployment);
   setup.loop.preprocess = input.preprocess;
@@ -70,6 +75,8 @@ void tell_note(const TrainingSetup& setup) {
   const std::string& network = setup.session.model.network;
   if (const auto file = networks::network_file(network); setup.loop.progress != nullptr && file)
     setup.loop.progress->note(fmt::format("{}: {}", network, file->note));
+  if (setup.loop.progress != nullptr && !setup.start.empty())
+    setup.loop.progress->note(fmt::format("{}: {}", network, setup.start));
 }
 
 namespace {
@@ -232,7 +239,7 @@ TrainingOutcome train_network(const TrainCommand& options, comm::collective::Col
   tell_note(setup);
   const auto tracer = first ? make_tracer(options.trace) : nullptr;
   setup.loop.tracer = tracer.get();
-  const auto& [deployment, wanted, loaded, loop] = setup;
+  const auto& [deployment, wanted, loaded, loop, weights] = setup;
 
   const Part part = train_all(options, wanted, deployment, loaded, loop, ranks);
   const train::TrainResult result = train::combine(part.results);
@@ -241,6 +248,7 @@ TrainingOutcome train_network(const TrainCommand& options, comm::collective::Col
                       : ranks != nullptr ? part.peak_flops_per_second
                                          : measure_peak(to_session(options.run), result.facts.threads);
   record::RunRecord run = training_record(start, options, loaded, deployment, result, peak);
+  if (!weights.empty()) run.words["start"] = weights;
   if (deployment.strategy == train::Strategy::independent) {
     Json devices = Json::array();
     for (int device = 0; device < deployment.devices; ++device)

@@ -15,6 +15,7 @@ struct TrainingSetup {
   train::SessionOptions session;  // with the batch of one device
   Input input;
   train::TrainOptions loop;
+  std::string start;  // for people: from which weights; empty: the network's own initializers
 };
 
 // Loads a data set for a network: synthetic images and sequences have its sizes. Error (usage) when it cannot
@@ -24,7 +25,7 @@ Input load_for(const networks::NetworkInfo& network, const networks::ModelOption
 
 // Loads the data. Error (usage, config) when what was asked does not go together.
 TrainingSetup set_up_training(const TrainCommand& options);
-// Tells the user what the data set's note says; one process of a job does.
+// Tells the user what the notes of the data set and of the first weights say; one process of a job does.
 void tell_note(const TrainingSetup& setup);
 
 struct TrainingOutcome {

@@ -7,7 +7,7 @@
 #include "cli/image_folder.h"
 #include "cli/made_up_runs.h"
 #include "cli/made_up_sweep.h"
-#include "predict/gnn/test_state_dict.h"
+#include "weights/test_state_dict.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -50,7 +50,7 @@ class HelpTest : public CliTest {
     std::filesystem::create_directories(work() / "paradnn");
     std::ofstream(work() / "paradnn" / "gpu_fc.json") << made_up_sweep();
     std::ofstream(work() / "runs.csv") << made_up_runs();
-    std::ofstream(work() / "pre-train.pkl", std::ios::binary) << predict::driple_state_dict(8);
+    std::ofstream(work() / "pre-train.pkl", std::ios::binary) << weights::driple_state_dict(8);
     std::ofstream(work() / "jobs.yaml") << "jobs:\n  - {network: resnet50, batch: 32, epochs: 10, count: "
                                            "3}\n  - {network: lenet, arrival: 1m}\n";
     std::ofstream(work() / "cluster.yaml")

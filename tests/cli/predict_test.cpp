@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "cli/made_up_runs.h"
-#include "predict/gnn/test_state_dict.h"
 #include "trainyard/trainyard.h"
+#include "weights/test_state_dict.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -160,7 +160,7 @@ TEST_F(PredictCliTest, GraphNetworksAreFittedJudgedAskedAndAdapted) {
 }
 
 TEST_F(PredictCliTest, PublishedWeightsAreImportedAndAsked) {
-  std::ofstream(work() / "weights.pkl", std::ios::binary) << predict::driple_state_dict(8);
+  std::ofstream(work() / "weights.pkl", std::ios::binary) << weights::driple_state_dict(8);
   const auto imported = report_of("predict import weights.pkl -o driple.model --json");
   EXPECT_EQ(imported["tensors"], 18);
   EXPECT_GT(imported["parameters"], 1000);
@@ -180,7 +180,7 @@ TEST_F(PredictCliTest, PublishedWeightsAreImportedAndAsked) {
   EXPECT_NE(idle.err.find("--device"), std::string::npos) << idle.err;
   expect_failed(run("predict import runs.csv -o other.model"), 1, "runs.csv");
   EXPECT_FALSE(std::filesystem::exists(work() / "other.model"));
-  std::ofstream(work() / "other.pkl", std::ios::binary) << predict::small_state_dict();
+  std::ofstream(work() / "other.pkl", std::ios::binary) << weights::small_state_dict();
   expect_failed(run("predict import other.pkl -o other.model"), 1, "tensor 'weight' is none of Driple's");
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
   expect_failed(run("predict run --model model.json --network lenet"), 1, "--device is required");

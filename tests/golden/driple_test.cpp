@@ -4,8 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "predict/gnn/driple.h"
-#include "predict/gnn/state_dict.h"
+#include "weights/state_dict.h"
 
 // The published weights of Driple (Yang et al., SIGMETRICS 2022; github.com/gsyang33/Driple,
 // training/pre-train.pkl), and what the authors' network, run in PyTorch with them, made of a small graph.
@@ -21,7 +22,8 @@ class Driple : public testing::Test {
   }
 
   predict::GnnModel model() const {
-    return predict::import_driple(predict::read_state_dict(path_), path_.string());
+    const std::vector<std::byte> file = read_file(path_);
+    return predict::import_driple(weights::parse_state_dict(file, path_.string()), path_.string());
   }
 
   std::filesystem::path path_;
@@ -38,10 +40,11 @@ predict::GraphSample path_of_six() {
 }
 
 TEST_F(Driple, StateDictHasEighteenTensors) {
-  const auto tensors = predict::read_state_dict(path_);
+  const std::vector<std::byte> file = read_file(path_);
+  const auto tensors = weights::parse_state_dict(file, path_.string());
   EXPECT_EQ(tensors.size(), 18u);
   EXPECT_EQ(tensors.front().name, "conv_layers.0.W");
-  EXPECT_EQ(tensors.front().shape, (Shape{3, 64}));
+  EXPECT_EQ(tensors.front().to_string(), "f32 3x64");
   EXPECT_EQ(model().parameter_count(), 92236);
 }
 

@@ -265,6 +265,24 @@ TEST_F(EnsembleTest, VisionTransformersShareImages) {
   EXPECT_NE(weights("run", 0), weights("run", 1));
 }
 
+TEST_F(EnsembleTest, MembersGoOnFromWeightsAndFreezeSome) {
+  ensemble("--steps 4 --no-eval --out base");
+  std::ifstream before(work() / "two.yaml");
+  std::string text{std::istreambuf_iterator<char>(before), {}};
+  text.replace(text.find("seed: 3"), 7, "seed: 3, weights: base/member-0, freeze: all-but-head");
+  text.replace(text.find("seed: 4"), 7, "seed: 4, weights: base/member-0, new_head: true");
+  std::ofstream(work() / "two.yaml") << text;
+  ensemble("--steps 4 --no-eval --out tuned");
+  const std::vector<std::byte> base = weights("base", 0), head = weights("tuned", 0),
+                               all = weights("tuned", 1);
+  ASSERT_GT(base.size(), 10'000u);
+  ASSERT_EQ(base.size(), head.size());
+  // The last layer lies at the end.
+  EXPECT_TRUE(std::equal(base.begin(), base.end() - 10'000, head.begin()));
+  EXPECT_NE(base, head);
+  EXPECT_FALSE(std::equal(base.begin(), base.begin() + 1000, all.begin()));
+}
+
 TEST_F(EnsembleTest, MistakesAreNamed) {
   expect_failure("ensemble run two.yaml --design all-shared --preprocessors 1", 1, "each of the 2 members");
   expect_failure("ensemble run two.yaml --design starfish", 1, "shared-memory");

@@ -42,11 +42,11 @@ def windows(x, attributes, fill):
     return out
 
 
-def convolution(attributes, x, weight, bias):
+def convolution(attributes, x, weight, bias=None):
     groups = attributes["group"]
     parts = zip(np.split(windows(x, attributes, 0), groups, axis=1), np.split(weight, groups))
     joined = np.concatenate([np.einsum("nchwkl,ockl->nohw", one, of_it) for one, of_it in parts], axis=1)
-    return joined + bias[:, None, None]
+    return joined if bias is None else joined + bias[:, None, None]
 
 
 def average_pool(attributes, x):
@@ -143,6 +143,7 @@ OPERATORS = {
     "Sigmoid": lambda attributes, x: logistic(x),
     "ReduceMean": lambda attributes, x: x.mean(tuple(attributes["axes"]), keepdims=bool(attributes["keepdims"])),
     "LayerNormalization": layer_norm,
+    "GlobalAveragePool": lambda attributes, x: x.mean((2, 3), keepdims=True),
     "MatMul": lambda attributes, a, b: a @ b,
     "Transpose": lambda attributes, x: x.transpose(attributes["perm"]),
     "Unsqueeze": lambda attributes, x, axes: np.expand_dims(x, tuple(axes.astype(int))),

@@ -4,6 +4,12 @@
 
 namespace trainyard::networks {
 
+// A FileWeight is a parameter or statistic as its file writes it, which our ops may arrange otherwise.
+struct FileWeight {
+  std::string name;
+  std::vector<std::int64_t> dims;
+};
+
 // A NetworkFile is a network that lies in a file, "mine.onnx", and has the file's name.
 struct NetworkFile {
   NetworkInfo info;
@@ -11,6 +17,15 @@ struct NetworkFile {
   // As ModelOptions::imported says. Parameters and statistics start from what the file holds.
   std::function<graph::Graph(std::int64_t batch, bool training)> build;
   std::string note;  // for people: whence its first weights are
+  std::vector<FileWeight> weights;
+  // Returns what parameters and statistics would start from if the file had these numbers under these names
+  // of `weights`; those that are not named are left out.
+  std::function<std::map<std::string, graph::Initializer>(
+      const std::map<std::string, std::vector<double>>& numbers)>
+      arrange;
+  // Returns the same network with so many classes: its last layer starts from random numbers. Error
+  // (unsupported) where the layer cannot have them.
+  std::function<std::shared_ptr<const NetworkFile>(int classes)> with_classes;
 };
 
 // Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be trained.

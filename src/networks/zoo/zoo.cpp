@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "networks/zoo/fine_tuning.h"
 #include "networks/zoo/network_files.h"
 #include "ops/detection.h"
 #include "ops/loss.h"
@@ -122,11 +123,16 @@ Shape batch_of(std::int64_t batch, const Shape& one) {
   return shape;
 }
 
-// Adds the network's own penalties and the weight decay, one node for each coefficient.
-std::vector<ValueId> add_penalties(Graph& graph, const Builder& own, double weight_decay) {
+// Adds the network's own penalties and the weight decay, one node for each coefficient. Frozen weights have
+// none.
+std::vector<ValueId> add_penalties(Model& model, const Builder& own, double weight_decay) {
+  Graph& graph = model.graph;
+  const auto is_frozen = [&](ValueId weight) {
+    return std::find(model.frozen.begin(), model.frozen.end(), weight) != model.frozen.end();
+  };
   std::map<double, std::vector<ValueId>> by_coefficient;
   for (const Penalty& penalty : own.penalties())
-    by_coefficient[penalty.coefficient].push_back(penalty.weight);
+    if (!is_frozen(penalty.weight)) by_coefficient[penalty.coefficient].push_back(penalty.weight);
   std::vector<ValueId> terms;
   for (const auto& [coefficient, weights] : by_coefficient)
     terms.push_back(ops::l2_penalty(graph, "penalty", weights, coefficient));
@@ -138,8 +144,8 @@ std::vector<ValueId> add_penalties(Graph& graph, const Builder& own, double weig
   if (weight_decay > 0) {
     std::vector<ValueId> weights;
     for (const ValueId parameter : graph.values_with(graph::Role::parameter))
-      if (graph.shape(parameter).rank() >= 2) weights.push_back(parameter);
-    terms.push_back(ops::l2_penalty(graph, "weight_decay", weights, weight_decay));
+      if (graph.shape(parameter).rank() >= 2 && !is_frozen(parameter)) weights.push_back(parameter);
+    if (!weights.empty()) terms.push_back(ops::l2_penalty(graph, "weight_decay", weights, weight_decay));
   }
   return terms;
 }
@@ -288,7 +294,7 @@ void add_loss(Model& model, const Builder& own, const std::optional<Detection>& 
   model.loss = said ? detection_loss(model, penalised ? "data_loss" : "loss", *said, options.dtype)
                     : cross_entropy(model, penalised ? "cross_entropy" : "loss", options.label_smoothing);
   if (penalised) {
-    std::vector<ValueId> terms = add_penalties(graph, own, options.weight_decay);
+    std::vector<ValueId> terms = add_penalties(model, own, options.weight_decay);
     terms.insert(terms.begin(), model.loss);
     model.loss = ops::add(graph, "loss", terms);
   }
@@ -311,6 +317,13 @@ Model build_model(const ModelOptions& options) {
   else
     said = add_named(model, builder, options);
 
+  if (options.start) start_from(graph, *options.start);
+  if (options.training && !options.freeze.empty()) {
+    std::vector<ValueId> results{model.logits};
+    if (said) results.push_back(said->offsets);
+    model.frozen = frozen_parameters(graph, results, options.freeze);
+    freeze_batch_norms(graph, model.frozen);
+  }
   if (options.loss) add_loss(model, builder, said, options);
   // Those of a language model are the largest value of its training step, and nobody reads them after it: the
   // gradient may take their place. Nor does anybody read those of anchors.
@@ -346,7 +359,10 @@ Decoder build_decoder(const DecoderOptions& options) {
 
 void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches) {
   TRAINYARD_CHECK(model.training && model.gradients.empty());
-  const std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);
+  std::vector<ValueId> parameters = model.graph.values_with(graph::Role::parameter);
+  std::erase_if(parameters, [&](ValueId parameter) {
+    return std::find(model.frozen.begin(), model.frozen.end(), parameter) != model.frozen.end();
+  });
   model.gradients = ops::gradients_of(model.graph, model.loss, parameters);
   if (micro_batches > 1)
     model.gradients =

@@ -21,6 +21,12 @@ generator::Parameters parameters_of(const NetworkInfo& info, const generator::Gi
 // Returns the network with the input that these parameters give it.
 NetworkInfo find_network(std::string_view name, const generator::Given& given);
 
+// StartWeights are what a network starts from, where that is not what its own initializers say.
+struct StartWeights {
+  std::string from;                                   // the file, as the user named it
+  std::map<std::string, graph::Initializer> content;  // of parameters and statistics, by their names
+};
+
 struct ModelOptions {
   std::string network;  // of the zoo, or a name for what `imported` builds
   std::int64_t batch = 1;
@@ -34,6 +40,9 @@ struct ModelOptions {
   double label_smoothing = 0;
   double weight_decay = 0;  // L2 penalty on all weights of rank 2 and more
   DType dtype = DType::f32;
+  std::shared_ptr<const StartWeights> start = nullptr;
+  // Patterns of the parameters that are not trained (fine_tuning.h); in inference they change nothing.
+  std::vector<std::string> freeze = {};
   // Builds a network that the zoo has not, for a batch size, in training or inference: a graph of one input
   // "images" and one output, the logits (N, classes), or of the input "tokens" (i32 length + 1, N) and the
   // logits (length * N, vocabulary). Null: the zoo or a file has it.
@@ -56,7 +65,8 @@ struct Model {
   // networks on sequences and of those that find objects
   graph::ValueId logits = graph::kNone;
   graph::ValueId loss = graph::kNone;  // output, scalar; kNone without the loss
-  // Set by add_training_step, one for each parameter in the graph's order.
+  std::vector<graph::ValueId> frozen;  // parameters that are not trained
+  // Set by add_training_step, one for each parameter that is trained, in the graph's order.
   std::vector<graph::ValueId> gradients, shadow_weights;
 };
 
@@ -83,8 +93,8 @@ struct DecoderOptions {
 // Error (usage) for a network that does not make text. Parameters have the names of those that are trained.
 Decoder build_decoder(const DecoderOptions& options);
 
-// Appends the backward pass and the update of all parameters; with several micro-batches the update uses the
-// mean of so many gradients. REQUIRES: a model built for training.
+// Appends the backward pass and the update of all parameters that are trained; with several micro-batches the
+// update uses the mean of so many gradients. REQUIRES: a model built for training.
 void add_training_step(Model& model, const ops::UpdateAttrs& update, int micro_batches = 1);
 
 }  // namespace trainyard::networks

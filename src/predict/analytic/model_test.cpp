@@ -2,11 +2,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/test_damage.h"
 #include "base/test_folder.h"
 #include "predict/analytic/evaluate.h"
 #include "predict/analytic/fit_model.h"
 #include "predict/analytic/time_model.h"
-#include "predict/gnn/test_damage.h"
 #include "predict/runs/test_runs.h"
 
 namespace trainyard::predict {

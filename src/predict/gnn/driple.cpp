@@ -28,6 +28,16 @@ constexpr Row kRows[] = {
     {"graph_read_out.mlp.fully_connected.2.linear.bias", "mlp2/bias"},
 };
 
+NamedTensor named_tensor(const weights::Tensor& from, const std::string& who) {
+  if (!weights::is_float(from.element) || from.dims.size() > static_cast<std::size_t>(Shape::kMaxRank))
+    fail(ErrorKind::config, "'{}': tensor '{}' is {}, wants floats of at most {} dimensions", who, from.name,
+         from.to_string(), Shape::kMaxRank);
+  NamedTensor made{from.name, {}, {}};
+  for (const std::int64_t dim : from.dims) made.shape.append(dim);
+  for (const double number : weights::numbers_of(from)) made.numbers.push_back(static_cast<float>(number));
+  return made;
+}
+
 NamedTensor transposed(const NamedTensor& tensor) {
   const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
   NamedTensor made{tensor.name, {columns, rows}, std::vector<float>(tensor.numbers.size())};
@@ -40,9 +50,10 @@ NamedTensor transposed(const NamedTensor& tensor) {
 
 }  // namespace
 
-GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who) {
+GnnModel import_driple(const std::vector<weights::Tensor>& state_dict, const std::string& who) {
   ModelFile file{kGraphModelSchema, {}, {}};
-  for (const NamedTensor& tensor : state_dict) {
+  for (const weights::Tensor& given : state_dict) {
+    const NamedTensor tensor = named_tensor(given, who);
     const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
                                    [&](const Row& one) { return tensor.name == one.theirs; });
     if (row == std::end(kRows))

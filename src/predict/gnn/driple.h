@@ -2,6 +2,7 @@
 
 #include "predict/gnn/model.h"
 #include "predict/graph_features/graph_features.h"
+#include "weights/tensor.h"
 
 // Driple's published predictor (Yang et al., SIGMETRICS 2022; github.com/gsyang33/Driple): a graph network
 // that sees the graph of a training step and predicts the resource use of the job.
@@ -10,7 +11,7 @@ namespace trainyard::predict {
 // Imports a published state dict (18 tensors). The dict records neither the scaling of features and labels
 // nor the numbers of repeats, so the model has no scaling and Driple's rules. Throws Error (config),
 // beginning with '`who`', for other tensors.
-GnnModel import_driple(const std::vector<NamedTensor>& state_dict, const std::string& who);
+GnnModel import_driple(const std::vector<weights::Tensor>& state_dict, const std::string& who);
 
 // DripleUse is what the network predicts of one resource: how long bursts of its use last, how long it idles
 // between them, and how much a burst takes. Each is a share of the largest such number among the jobs that

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_damage.h"
 #include "base/test_folder.h"
-#include "predict/gnn/test_damage.h"
 #include "predict/runs/test_container.h"
 
 namespace trainyard::predict {

@@ -155,6 +155,7 @@ class CellReader {
       run.ema = setting_number(settings_, "ema", run.ema);
       run.clip_norm = setting_number(settings_, "clip_norm", run.clip_norm);
       run.decay_matrices_only = word("decay_matrices_only") == "true";
+      run.freeze = word("freeze");
       check(ps, ps::ModeName::parse(workers.mode), workers.workers, run);
     }
     if (on_gpu() && deployment.devices > 1 && workers.workers == 0)

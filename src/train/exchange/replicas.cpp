@@ -146,7 +146,8 @@ RunFacts Replicas::facts() const {
           static_cast<std::int64_t>(first.executor().plan().limit_bytes),
           static_cast<std::int64_t>(first.executor().plan().unlimited_bytes),
           first.recomputed_per_step().flops * size(),
-          first.recomputed_per_step().bytes_moved * size()};
+          first.recomputed_per_step().bytes_moved * size(),
+          first.frozen_parameters()};
 }
 
 void Replicas::spread(std::span<std::byte> bytes) {

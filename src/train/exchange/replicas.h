@@ -22,6 +22,7 @@ struct RunFacts {
   // The limit of the plan, the bytes of the plan without it, and what a step computes again; 0 without one.
   std::int64_t plan_limit_bytes = 0, unlimited_plan_bytes = 0;
   std::int64_t recomputed_flops_per_step = 0, recomputed_bytes_per_step = 0;
+  std::int64_t frozen_parameters = 0;  // of `parameters`
 };
 
 // A network on every device of a run: one session each, with a thread and cores of its own. Device 0's thread

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/protobuf_wire.h"
+#include "base/text.h"
 #include "data/source/record_example.h"
 
 namespace trainyard::train {
@@ -46,6 +47,8 @@ engine::CheckpointHeader run_identity(const SessionOptions& options, const data:
   add("learning rate", ops::to_string(update.schedule));
   add("momentum", update.momentum);
   add("ema", update.ema_decay);
+  if (!model.freeze.empty()) add("freeze", joined(model.freeze, ","));
+  if (model.start != nullptr) add("weights", model.start->from);
   return header;
 }
 

@@ -160,7 +160,8 @@ constexpr std::size_t kModestBytes = std::size_t{512} << 20;
 }  // namespace
 
 Evaluator::Evaluator(const Session& session, data::MakeBatches batches, const data::Preprocess& preprocess)
-    : batches_(std::move(batches)),
+    : session_(session),
+      batches_(std::move(batches)),
       names_(session.input_names()),
       sequences_(names_.inputs != std::string_view(Session::kImages)),
       stream_{.pass = data::Pass::evaluation,
@@ -180,6 +181,7 @@ Evaluator::Evaluator(const Session& session, data::MakeBatches batches, const da
 }
 
 void Evaluator::evaluate(const Hear& hear) {
+  session_.renew_evaluator(*executor_);
   data::BatchStream stream(batches_(stream_));
   for (std::int64_t step = 0; step < stream.steps() && !process::StopRequest::asked(); ++step) {
     const data::Batch& batch = stream.next();

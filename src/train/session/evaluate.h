@@ -94,6 +94,7 @@ class Evaluator {
   void hear_steps(const data::Batch& batch, const Hear& hear) const;
   void hear_anchors(const data::Batch& batch, const Hear& hear);
 
+  const Session& session_;
   const data::MakeBatches batches_;
   const Session::InputNames names_;
   const bool sequences_;

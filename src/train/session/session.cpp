@@ -55,6 +55,7 @@ Session::Session(const SessionOptions& options) : options_(options) {
   free_before_ = static_cast<std::int64_t>(backend_->device()->free_bytes());
   const networks::Model model = step_model(options_);
   parameters_ = graph::parameter_count(model.graph);
+  for (const graph::ValueId frozen : model.frozen) frozen_parameters_ += model.graph.shape(frozen).elements();
   input_names_ =
       model.tokens == graph::kNone ? InputNames{kImages, kLabels} : InputNames{"tokens", "lengths"};
   TRAINYARD_CHECK(!options_.model.loss || model.graph.value(model.loss).name == kLoss);
@@ -115,7 +116,9 @@ std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bo
     const plan::Buffer& other = executor_->plan().buffers[static_cast<std::size_t>(trained)];
     TRAINYARD_CHECK(other.offset == buffer.offset && other.layout == buffer.layout);
   }
-  if (shadow_weights) {
+  if (shadow_weights && frozen_parameters_ > 0) {
+    borrowed[static_cast<std::size_t>(plan::Region::parameters)] = nullptr;
+  } else if (shadow_weights) {
     // The last slot of the optimizer state has the same shape as the parameter arena.
     const std::size_t from = executor_->plan().bytes(plan::Region::optimizer_state) -
                              executor_->plan().bytes(plan::Region::parameters);
@@ -123,6 +126,26 @@ std::unique_ptr<engine::Executor> Session::make_evaluator(std::int64_t batch, bo
         executor_->region(plan::Region::optimizer_state) + from;
   }
   return std::make_unique<engine::Executor>(std::move(step), borrowed);
+}
+
+void Session::renew_evaluator(engine::Executor& evaluator) const {
+  if (evaluator.region(plan::Region::parameters) == executor_->region(plan::Region::parameters) ||
+      frozen_parameters_ == 0 || options_.update.ema_decay == 0)
+    return;
+  AlignedBuffer staging;
+  for (const plan::Buffer& buffer : evaluator.plan().buffers) {
+    if (buffer.region != plan::Region::parameters) continue;
+    const int shadow = executor_->plan().find_buffer(buffer.name + ":ema"),
+              live = executor_->plan().find_buffer(buffer.name);
+    const plan::Buffer& from =
+        executor_->plan().buffers[static_cast<std::size_t>(shadow >= 0 ? shadow : live)];
+    TRAINYARD_CHECK(from.layout == buffer.layout && from.bytes == buffer.bytes);
+    executor_->look(from, [&](const std::byte* source) {
+      evaluator.make(
+          buffer, [&](std::byte* target) { std::memcpy(target, source, buffer.bytes); }, staging);
+    });
+  }
+  evaluator.parameters_changed();
 }
 
 }  // namespace trainyard::train

@@ -40,6 +40,7 @@ class Session {
   const backend::Backend& backend() const { return *backend_; }
   const SessionOptions& options() const { return options_; }
   std::int64_t parameters() const { return parameters_; }
+  std::int64_t frozen_parameters() const { return frozen_parameters_; }  // of these
   // These are of all micro-batches. What a plan computes again to save memory is no work of the network.
   const graph::Cost& work_per_step() const { return work_per_step_; }
   const graph::Cost& recomputed_per_step() const { return recomputed_per_step_; }
@@ -59,6 +60,9 @@ class Session {
   // Returns an executor for the network in inference mode at some batch size, on the live parameters and
   // statistics of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
+  // Where some parameters are frozen, an evaluator on the shadow weights has parameters of its own, which
+  // this fills with the shadow weights of those that are trained and with the others as they are.
+  void renew_evaluator(engine::Executor& evaluator) const;
 
   // The names of a step's inputs: images and labels, or tokens and lengths. Without the loss there is the
   // first alone.
@@ -76,7 +80,7 @@ class Session {
   SessionOptions options_;
   std::unique_ptr<backend::Backend> backend_;
   std::unique_ptr<engine::Executor> executor_;
-  std::int64_t parameters_ = 0, free_before_ = 0;
+  std::int64_t parameters_ = 0, frozen_parameters_ = 0, free_before_ = 0;
   graph::Cost work_per_step_, recomputed_per_step_;
   InputNames input_names_;
 };

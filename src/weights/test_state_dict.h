@@ -4,10 +4,12 @@
 
 // For tests only.
 
-namespace trainyard::predict {
+namespace trainyard::weights {
 
 // Makes a zip archive of stored entries, as torch.save writes it.
 std::string make_zip(const std::vector<std::pair<std::string, std::string>>& entries);
+// The same with all sizes and places where those beyond 4 GiB are.
+std::string make_wide_zip(const std::vector<std::pair<std::string, std::string>>& entries);
 
 // These make pieces of a pickle of protocol 2.
 std::string pickled_text(const std::string& text);
@@ -28,4 +30,4 @@ std::string small_state_dict();
 // Makes the state dict of a network with Driple's 18 tensors, 12 outputs, and `hidden` in place of 64.
 std::string driple_state_dict(int hidden);
 
-}  // namespace trainyard::predict
+}  // namespace trainyard::weights

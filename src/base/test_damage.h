@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace trainyard::predict {
+namespace trainyard {
 
 using ReadBytes = std::function<void(const std::string&)>;
 
@@ -50,4 +50,4 @@ inline int replay_corpus(const std::string& name, const ReadBytes& read) {
   return files;
 }
 
-}  // namespace trainyard::predict
+}  // namespace trainyard

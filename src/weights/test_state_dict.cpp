@@ -1,6 +1,6 @@
-#include "predict/gnn/test_state_dict.h"
+#include "weights/test_state_dict.h"
 
-namespace trainyard::predict {
+namespace trainyard::weights {
 namespace {
 
 std::string little(std::uint64_t value, int bytes) {
@@ -32,6 +32,27 @@ std::string make_zip(const std::vector<std::pair<std::string, std::string>>& ent
   }
   return file + directory + "PK\x05\x06" + little(0, 4) + little(entries.size(), 2) +
          little(entries.size(), 2) + little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
+}
+
+std::string make_wide_zip(const std::vector<std::pair<std::string, std::string>>& entries) {
+  const std::string elsewhere(4, '\xff');
+  std::string file, directory;
+  for (const auto& [name, content] : entries) {
+    const std::string wide = little(content.size(), 8), sum = little(crc32(content), 4);
+    const std::string field = little(0x9999, 2) + little(2, 2) + "ab" + little(1, 2) + little(24, 2) + wide +
+                              wide + little(file.size(), 8);
+    directory += "PK\x01\x02" + little(0, 6) + little(0, 2) + little(0, 4) + sum + elsewhere + elsewhere +
+                 little(name.size(), 2) + little(field.size(), 2) + little(0, 10) + elsewhere + name + field;
+    file += "PK\x03\x04" + little(0, 4) + little(0, 2) + little(0, 4) + sum + elsewhere + elsewhere +
+            little(name.size(), 2) + little(0, 2) + name + content;
+  }
+  const std::string count = little(entries.size(), 8),
+                    end = "PK\x06\x06" + little(44, 8) + little(0, 4) + little(0, 8) + count + count +
+                          little(directory.size(), 8) + little(file.size(), 8),
+                    locator = "PK\x06\x07" + little(0, 4) + little(file.size() + directory.size(), 8) +
+                              little(1, 4);
+  return file + directory + end + locator + "PK\x05\x06" + little(0, 4) + little(0xFFFF, 2) +
+         little(0xFFFF, 2) + elsewhere + elsewhere + little(0, 2);
 }
 
 std::string pickled_text(const std::string& text) { return "X" + little(text.size(), 4) + text; }
@@ -117,4 +138,4 @@ std::string driple_state_dict(int hidden) {
   return make_zip(entries);
 }
 
-}  // namespace trainyard::predict
+}  // namespace trainyard::weights

@@ -1,11 +1,11 @@
-#include "predict/gnn/pickle.h"
+#include "weights/pickle.h"
 
 #include <variant>
 
 #include "base/error.h"
 
 // The opcodes are those of Python's pickletools (protocol 2).
-namespace trainyard::predict {
+namespace trainyard::weights {
 namespace {
 
 constexpr std::size_t kMostValues = std::size_t{1} << 20;
@@ -13,8 +13,10 @@ constexpr std::size_t kMostDimensions = 6;
 
 using Id = std::size_t;  // of a value, in the order they were made
 
-struct Nothing {};  // None
-enum class Callable { ordered_dict, rebuild_tensor, float_storage };
+struct Nothing {};    // None
+struct SomeValue {};  // a number or text of no use here
+struct SomeList {};
+enum class Callable { ordered_dict, rebuild_tensor, rebuild_parameter };
 struct Tuple {
   std::vector<Id> items;
 };
@@ -23,10 +25,24 @@ struct Dict {
 };
 struct Storage {
   std::string key;
+  Element element;
   std::int64_t elements;
 };
-using Value =
-    std::variant<Nothing, bool, std::int64_t, std::string, Callable, Tuple, Dict, Storage, PickledTensor>;
+using Value = std::variant<Nothing, bool, std::int64_t, std::string, SomeValue, SomeList, Callable, Element,
+                           Tuple, Dict, Storage, PickledTensor>;
+
+struct StorageName {
+  const char* name;
+  Element element;
+};
+constexpr StorageName kStorages[] = {
+    {"torch.FloatStorage", Element::f32}, {"torch.DoubleStorage", Element::f64},
+    {"torch.HalfStorage", Element::f16},  {"torch.BFloat16Storage", Element::bf16},
+    {"torch.LongStorage", Element::i64},  {"torch.IntStorage", Element::i32},
+    {"torch.ShortStorage", Element::i16}, {"torch.CharStorage", Element::i8},
+    {"torch.ByteStorage", Element::u8},   {"torch.BoolStorage", Element::boolean}};
+// Keys under which a file of more than the weights has them.
+constexpr const char* kInside[] = {"state_dict", "model_state_dict", "model"};
 
 class Machine {
  public:
@@ -37,7 +53,7 @@ class Machine {
     }
     if (stack_.size() != 1 || !marks_.empty()) refuse("leaves more or less than one value");
     std::vector<PickledTensor> tensors;
-    for (const auto& [key, value] : as<Dict>(stack_.back(), "a dictionary at the end").items) {
+    for (const auto& [key, value] : state_dict(as<Dict>(stack_.back(), "a dictionary at the end")).items) {
       PickledTensor tensor = as<PickledTensor>(value, "tensors only");
       tensor.name = as<std::string>(key, "names of tensors");
       tensors.push_back(std::move(tensor));
@@ -48,8 +64,18 @@ class Machine {
  private:
   template <typename... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(ErrorKind::config, "'{}': its pickle {} (byte {}); wants a state dict of float tensors", who_,
+    fail(ErrorKind::config, "'{}': its pickle {} (byte {}); wants a state dict of tensors", who_,
          fmt::format(format, std::forward<Args>(args)...), at_);
+  }
+
+  const Dict& state_dict(const Dict& whole) const {
+    for (const char* inside : kInside)
+      for (const auto& [key, value] : whole.items) {
+        const auto* name = std::get_if<std::string>(&values_[key]);
+        const auto* found = std::get_if<Dict>(&values_[value]);
+        if (name != nullptr && found != nullptr && *name == inside) return *found;
+      }
+    return whole;
   }
 
   std::span<const std::byte> take(std::size_t bytes) {
@@ -143,6 +169,14 @@ class Machine {
       case 'u':  // SETITEMS
         set_items(pop_to_mark());
         return true;
+      case 'a':  // APPEND
+        pop();
+        keep_list();
+        return true;
+      case 'e':  // APPENDS
+        pop_to_mark();
+        keep_list();
+        return true;
       case 'b':  // BUILD
         build();
         return true;
@@ -171,6 +205,16 @@ class Machine {
       case 'J':  // BININT
         push(std::int64_t{static_cast<std::int32_t>(number(4))});
         return true;
+      case '\x8a':  // LONG1
+        push_long(number(1));
+        return true;
+      case 'G':  // BINFLOAT
+        take(8);
+        push(SomeValue{});
+        return true;
+      case ']':  // EMPTY_LIST
+        push(SomeList{});
+        return true;
       case 'X': {  // BINUNICODE
         const auto text = take(number(4));
         push(std::string(reinterpret_cast<const char*>(text.data()), text.size()));
@@ -195,6 +239,20 @@ class Machine {
     }
   }
 
+  // A number of so many bytes, the highest of which has the sign.
+  void push_long(std::uint64_t bytes) {
+    if (bytes > 8) return take(bytes), push(SomeValue{});
+    const std::uint64_t value = number(static_cast<int>(bytes)),
+                        sign = bytes == 0 ? 0 : std::uint64_t{1} << (8 * bytes - 1);
+    push(static_cast<std::int64_t>((value ^ sign) - sign));
+  }
+
+  void keep_list() {
+    const Id list = pop();
+    as<SomeList>(list, "a list");
+    stack_.push_back(list);
+  }
+
   void push_tuple(std::size_t count) {
     std::vector<Id> items(count);
     for (std::size_t i = count; i-- > 0;) items[i] = pop();
@@ -206,7 +264,9 @@ class Machine {
     const std::string full = module + "." + name;
     if (full == "collections.OrderedDict") return push(Callable::ordered_dict);
     if (full == "torch._utils._rebuild_tensor_v2") return push(Callable::rebuild_tensor);
-    if (full == "torch.FloatStorage") return push(Callable::float_storage);
+    if (full == "torch._utils._rebuild_parameter") return push(Callable::rebuild_parameter);
+    for (const StorageName& storage : kStorages)
+      if (full == storage.name) return push(storage.element);
     const bool readable = full.size() <= 80 &&
                           std::all_of(full.begin(), full.end(), [](char c) { return c > ' ' && c < '\x7f'; });
     refuse("names {}", readable ? "'" + full + "'" : "something unknown");
@@ -234,11 +294,11 @@ class Machine {
   // ('storage', FloatStorage, key, device, elements)
   void push_storage() {
     const Tuple tuple = as<Tuple>(pop(), "the description of a storage");
-    if (tuple.items.size() != 5 || as<std::string>(tuple.items[0], "the word storage") != "storage" ||
-        as<Callable>(tuple.items[1], "a type of storage") != Callable::float_storage)
-      refuse("has another value where it should have a storage of floats");
+    if (tuple.items.size() != 5 || as<std::string>(tuple.items[0], "the word storage") != "storage")
+      refuse("has another value where it should have a storage");
     as<std::string>(tuple.items[3], "the name of a device");
     push(Storage{as<std::string>(tuple.items[2], "the key of a storage"),
+                 as<Element>(tuple.items[1], "a type of storage"),
                  as<std::int64_t>(tuple.items[4], "a number of elements")});
   }
 
@@ -250,8 +310,8 @@ class Machine {
         return push(Dict{});
       case Callable::rebuild_tensor:
         return push(rebuild(arguments.items));
-      case Callable::float_storage:
-        refuse("calls a type of storage");
+      case Callable::rebuild_parameter:
+        return push(parameter(arguments.items));
     }
   }
 
@@ -271,10 +331,19 @@ class Machine {
     if (!as<Dict>(items[5], "hooks").items.empty()) refuse("has a tensor with hooks");
     return {.name = "",
             .storage = storage.key,
+            .element = storage.element,
             .storage_elements = storage.elements,
             .offset = as<std::int64_t>(items[1], "an offset"),
             .shape = integers(items[2], "a shape"),
             .strides = integers(items[3], "strides")};
+  }
+
+  // (tensor, requires_grad, backward_hooks)
+  PickledTensor parameter(const std::vector<Id>& items) {
+    if (items.size() != 3) refuse("rebuilds a parameter of {} values", items.size());
+    as<bool>(items[1], "whether a parameter is trained");
+    if (!as<Dict>(items[2], "hooks").items.empty()) refuse("has a parameter with hooks");
+    return as<PickledTensor>(items[0], "a tensor");
   }
 
   // A state dict carries the versions of its modules; nothing here needs them.
@@ -302,4 +371,4 @@ std::vector<PickledTensor> read_pickled_tensors(std::span<const std::byte> pickl
   return Machine(pickle, who).run();
 }
 
-}  // namespace trainyard::predict
+}  // namespace trainyard::weights
