@@ -30,6 +30,7 @@ std::vector<Candidate> all_candidates() {
                                    detection_candidates,
                                    elementwise_candidates,
                                    shape_candidates,
+                                   broadcast_candidates,
                                    embedding_candidates,
                                    experts_candidates,
                                    grouped_dense_candidates,

@@ -17,6 +17,7 @@ std::vector<GemmPeak> measure_gemm_peaks(const std::vector<std::string>& precisi
 std::vector<Candidate> attention_candidates();
 std::vector<Candidate> attention_grad_candidates();
 std::vector<Candidate> batch_norm_candidates();
+std::vector<Candidate> broadcast_candidates();
 std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
@@ -30,6 +31,7 @@ std::vector<Candidate> layer_norm_candidates();
 std::vector<Candidate> loss_candidates();
 std::vector<Candidate> matmul_candidates();
 std::vector<Candidate> norm_candidates();
+std::vector<Candidate> pointwise_candidates();
 std::vector<Candidate> pool_candidates();
 std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();

@@ -1,6 +1,7 @@
 #include "ops/registry/registry.h"
 
 #include "graph/autodiff.h"
+#include "ops/broadcast.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/detection.h"
@@ -9,6 +10,7 @@
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
+#include "ops/pointwise.h"
 #include "ops/pool.h"
 #include "ops/sequence/cached_attention.h"
 #include "ops/sequence/experts.h"
@@ -36,7 +38,9 @@ const std::vector<const graph::OpDef*>& all_ops() {
                               layer_norm_ops,
                               elementwise_ops,
                               smooth_unit_ops,
+                              pointwise_ops,
                               shape_ops,
+                              broadcast_ops,
                               loss_ops,
                               detection_ops,
                               recurrent_ops,

@@ -2,6 +2,7 @@
 
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "ops/pointwise.h"
 #include "ops/smooth_unit.h"
 
 namespace trainyard::backend::cuda {
@@ -57,6 +58,20 @@ void smooth_unit_grad(const Launch& launch) {
 template <LaunchFunction function>
 std::unique_ptr<Kernel> make_smooth_unit(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
+}
+
+void pointwise(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::pointwise(launch.stream(), launch.node.attrs<ops::PointwiseAttrs>(), launch.input<T>(0),
+                      launch.output<T>(0), launch.node.output_shape(0).elements());
+  });
+}
+
+void pointwise_grad(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::pointwise_grad(launch.stream(), launch.node.attrs<ops::PointwiseAttrs>(), launch.input<T>(0),
+                           launch.input<T>(1), launch.output<T>(0), launch.node.output_shape(0).elements());
+  });
 }
 
 int terms_of(const graph::NodeView& node) {
@@ -137,7 +152,9 @@ std::vector<Candidate> elementwise_candidates() {
       {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout},
       {&ops::smooth_unit_op, "own:smooth_unit", want_device_floats, make_smooth_unit<smooth_unit>},
       {&ops::smooth_unit_grad_op, "own:smooth_unit_grad", want_device_floats,
-       make_smooth_unit<smooth_unit_grad>}};
+       make_smooth_unit<smooth_unit_grad>},
+      {&ops::pointwise_op, "own:pointwise", want_device_floats, make_smooth_unit<pointwise>},
+      {&ops::pointwise_grad_op, "own:pointwise_grad", want_device_floats, make_smooth_unit<pointwise_grad>}};
 }
 
 }  // namespace trainyard::backend::cuda
