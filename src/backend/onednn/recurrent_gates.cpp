@@ -42,16 +42,19 @@ void gru(const GatesForward& step, std::int64_t n, std::int64_t first, std::int6
   const std::int64_t h = step.hidden;
   float *r = step.gates + n * 3 * h, *z = r + h, *m = z + h;
   const float *u_r = row(step.product, n), *u_z = u_r + h, *u_m = u_z + h;
-  const float* before = row(step.h_before, n);
+  const float *before = row(step.h_before, n), *bias = step.last_bias;
   float* dst = step.dst + n * h;
 #pragma omp simd
   for (std::int64_t k = first; k < end; ++k) {
     r[k] = vector_logistic(r[k] + u_r[k]);
     z[k] = vector_logistic(z[k] + u_z[k]);
-    m[k] = vector_tanh(m[k] + r[k] * u_m[k]);
+    m[k] = vector_tanh(m[k] + r[k] * (u_m[k] + bias[k]));
     dst[k] = (1 - z[k]) * m[k] + z[k] * before[k];
   }
-  if (step.inner != nullptr) std::copy(u_m + first, u_m + end, step.inner + n * h + first);
+  if (step.inner == nullptr) return;
+  float* inner = step.inner + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) inner[k] = u_m[k] + bias[k];
 }
 
 void rnn(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
