@@ -2,9 +2,13 @@
 
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
+#include "ops/broadcast.h"
 #include "ops/conv2d.h"
+#include "ops/elementwise.h"
+#include "ops/layer_norm.h"
 #include "ops/norm.h"
 #include "ops/pool.h"
+#include "ops/shape.h"
 
 namespace trainyard::interchange {
 namespace {
@@ -44,8 +48,9 @@ void read_pads(const onnx::Node& node, ops::Window2d& window) {
   window.pad_right = pads[3];
 }
 
-// `kernel` is used where the node does not say it.
-ops::Window2d read_window(const onnx::Node& node, const Shape& image, Pair kernel) {
+}  // namespace
+
+ops::Window2d read_window(const onnx::Node& node, const Shape& image, std::array<std::int64_t, 2> kernel) {
   if (image.rank() != 4)
     ImportContext::decline("input is {}: only images (N, C, H, W) are ours", image.to_string());
   kernel = pair_of(node, "kernel_shape", kernel);
@@ -67,6 +72,8 @@ ops::Window2d read_window(const onnx::Node& node, const Shape& image, Pair kerne
   if (node.integer("ceil_mode", 0) != 0) window = with_ceil(window, image[2], image[3]);
   return window;
 }
+
+namespace {
 
 void want_countable(const ops::Window2d& window, const Shape& image, std::int64_t channels) {
   ImportContext::want_elements({image[0], channels, image[2] + window.pad_top + window.pad_bottom,
@@ -139,6 +146,14 @@ ValueId import_global_average_pool(ImportContext& context, const onnx::Node& nod
   return ops::global_average_pool(context.graph(), context.name(node), src);
 }
 
+ValueId import_global_max_pool(ImportContext& context, const onnx::Node& node) {
+  const ValueId src = context.tensor(node, 0);
+  const Shape& shape = context.graph().shape(src);
+  if (shape.rank() != 4) context.decline("only images (N, C, H, W) are ours");
+  return ops::max_pool(context.graph(), context.name(node), src,
+                       {.kernel_h = shape[2], .kernel_w = shape[3]});
+}
+
 // ONNX's momentum is the share of the old value. The export has the form of inference.
 void export_batch_norm(ExportContext& context, const graph::Node& node) {
   const auto& attrs = node.attrs<ops::BatchNormAttrs>();
@@ -163,6 +178,47 @@ ValueId import_batch_norm(ImportContext& context, const onnx::Node& node) {
                          {.epsilon = node.number("epsilon", 1e-5),
                           .momentum = 1 - node.number("momentum", 0.9),
                           .training = context.training()});
+}
+
+// A factor or an offset of each channel; nothing where it is the same number, which does nothing, for all.
+std::optional<ValueId> of_channels(ImportContext& context, const onnx::Node& node, std::size_t input,
+                                   double nothing, const Shape& whole) {
+  const auto numbers = context.known().maker(node.inputs[input]) != nullptr
+                           ? context.known().numbers(node.inputs[input])
+                           : nullptr;
+  if (numbers != nullptr &&
+      std::all_of(numbers->begin(), numbers->end(), [&](double number) { return number == nothing; }))
+    return std::nullopt;
+  Shape shape = whole;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (axis != 1) shape[axis] = 1;
+  const ValueId vector =
+      numbers != nullptr ? context.tensor(node, input) : context.state(node, input, {whole[1]});
+  graph::Graph& graph = context.graph();
+  const std::string name = context.name(node) + (nothing == 1 ? "/factors" : "/offsets");
+  return ops::repeat(graph, name, ops::reshape(graph, name + "_of_channels", vector, shape), whole);
+}
+
+// Each channel of an image is a row that is brought to mean 0 and variance 1.
+ValueId import_instance_norm(ImportContext& context, const onnx::Node& node) {
+  graph::Graph& graph = context.graph();
+  const std::string name = context.name(node);
+  const ValueId src = context.tensor(node, 0);
+  const Shape shape = graph.shape(src);
+  if (shape.rank() < 3 || !context.has(node, 1) || !context.has(node, 2))
+    context.decline("its input is {}", shape.to_string());
+  const std::int64_t rows = shape[0] * shape[1], width = shape.elements() / rows;
+  const auto same = [&](const char* what, double value) {
+    return ops::fill(graph, name + what, {{width}, graph.dtype(src)}, value);
+  };
+  ValueId made = ops::layer_norm(graph, name, ops::reshape(graph, name + "/rows", src, {rows, width}),
+                                 same("/ones", 1), same("/zeros", 0), node.number("epsilon", 1e-5));
+  made = ops::reshape(graph, name + "/image", made, shape);
+  if (const auto factors = of_channels(context, node, 1, 1, shape))
+    made = ops::multiply(graph, name + "/scaled", made, *factors);
+  if (const auto offsets = of_channels(context, node, 2, 0, shape))
+    made = ops::add(graph, name + "/shifted", {made, *offsets});
+  return made;
 }
 
 // ONNX divides alpha by the size of the window.
@@ -191,7 +247,9 @@ std::vector<ImportRow> image_import_rows() {
           {"MaxPool", import_max_pool},
           {"AveragePool", import_average_pool},
           {"GlobalAveragePool", import_global_average_pool},
+          {"GlobalMaxPool", import_global_max_pool},
           {"BatchNormalization", import_batch_norm},
+          {"InstanceNormalization", import_instance_norm},
           {"LRN", import_local_response_norm}};
 }
 

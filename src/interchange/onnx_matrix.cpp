@@ -142,30 +142,9 @@ Rows constant_ids(ImportContext& context, const onnx::Node& node) {
           .inner = shape.elements() / shape[0]};
 }
 
-// One place along an axis: a class token, a last step.
-ValueId take_one(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  Shape size = context.graph().shape(src), begin, left;
-  const std::int64_t given = node.integer("axis", 0), axis = given < 0 ? given + size.rank() : given;
-  const std::vector<std::int64_t> places = context.integers(node, 1);
-  if (axis < 0 || axis >= size.rank() || places.size() != 1 ||
-      !context.constant(node.inputs[1])->dims.empty())
-    context.decline("only one place along an axis can be taken");
-  for (int i = 0; i < size.rank(); ++i) {
-    begin.append(0);
-    if (i != axis) left.append(size[i]);
-  }
-  const auto at = static_cast<int>(axis);
-  begin[at] = places[0] < 0 ? places[0] + size[at] : places[0];
-  if (begin[at] < 0 || begin[at] >= size[at]) context.decline("place {} of {}", places[0], size[at]);
-  size[at] = 1;
-  const ValueId cut = ops::slice(context.graph(), context.name(node), src, begin, size);
-  return ops::reshape(context.graph(), context.name(node) + "/place", cut, left);
-}
-
 ValueId import_gather(ImportContext& context, const onnx::Node& node) {
   if (!context.is_state(node, 0) && context.has(node, 1) && context.constant(node.inputs[1]) != nullptr)
-    return take_one(context, node);
+    return import_places(context, node);
   if (node.integer("axis", 0) != 0 || !context.is_state(node, 0))
     context.decline("only rows of a weight can be looked up");
   const Shape table = context.shape(node, 0);

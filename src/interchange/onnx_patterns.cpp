@@ -103,8 +103,8 @@ onnx::Node fused_node(const onnx::Node& last, const char* type, const char* doma
 
 std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known) {
   std::map<std::string, std::int64_t> found;
-  for (const auto& patterns :
-       {unit_patterns(), rotary_patterns(), attention_patterns(), position_patterns()}) {
+  for (const auto& patterns : {unit_patterns(), recurrent_patterns(), rotary_patterns(), attention_patterns(),
+                               position_patterns()}) {
     PatternGraph graph(model, known);
     for (std::size_t place = 0; place < graph.size(); ++place)
       for (const PatternRow& pattern : patterns)

@@ -9,7 +9,8 @@
 namespace trainyard::interchange {
 
 // Nodes of this domain are ops of ours that ONNX has not: "Linear" (x W^T), "Silu", "Gated" (of two halves),
-// "Positions", "Rotary" and "Attention". Only patterns make them: no file can have a domain of this name.
+// "Positions", "Rotary", "Attention", and recurrent layers with a framework's weights. Only patterns make
+// them: no file can have a domain of this name.
 inline constexpr const char* kOwnDomain = "\x01";
 
 // PatternGraph is a model whose nodes can be replaced by fewer that do the same.
@@ -68,12 +69,10 @@ struct PatternRow {
 // Lists the patterns of a file, in the order in which they are tried. Attention goes before positions, so
 // that no mask is taken for a table.
 std::vector<PatternRow> unit_patterns();
+std::vector<PatternRow> recurrent_patterns();
 std::vector<PatternRow> rotary_patterns();
 std::vector<PatternRow> attention_patterns();
 std::vector<PatternRow> position_patterns();
-
-// A number that is added to a score hides its step when it is no more than this.
-inline constexpr double kHidden = -1e4;
 
 // Replaces all that is recognised, and counts it by name.
 std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known);

@@ -112,15 +112,12 @@ std::optional<TensorSpec> sliced(const NodeFacts& facts) {
   TensorSpec made = src;
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank_of(src) : (*axes)[i];
-    if (axis < 0 || axis >= rank_of(src) || (steps && (i >= steps->size() || (*steps)[i] != 1)))
+    if (axis < 0 || axis >= rank_of(src) || (steps && (i >= steps->size() || (*steps)[i] == 0)))
       return std::nullopt;
     const std::int64_t dim = src.dims[static_cast<std::size_t>(axis)];
     if (dim == kUnknown) return std::nullopt;
-    const auto inside = [dim](std::int64_t at) {
-      return std::clamp<std::int64_t>(at < 0 ? at + dim : at, 0, dim);
-    };
     made.dims[static_cast<std::size_t>(axis)] =
-        std::max<std::int64_t>(0, inside((*ends)[i]) - inside((*starts)[i]));
+        section_of(dim, (*starts)[i], (*ends)[i], steps ? (*steps)[i] : 1).count;
   }
   return made;
 }
@@ -258,6 +255,45 @@ std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node)
   return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
 }
 
+// Of the scales or sizes one is given; where the file has both the sizes count.
+std::optional<TensorSpec> resized(const KnownValues& known, const NodeFacts& facts, const onnx::Node& node) {
+  const TensorSpec& src = facts.input(0);
+  if (!src.elements()) return std::nullopt;
+  const auto numbers = [&](std::size_t i) {
+    return i < node.inputs.size() && !node.inputs[i].empty() ? known.numbers(node.inputs[i]) : nullptr;
+  };
+  const bool is_resize = node.type == "Resize";
+  std::shared_ptr<const std::vector<double>> sizes = is_resize ? numbers(3) : nullptr,
+                                             scales = numbers(is_resize && node.inputs.size() > 2 ? 2 : 1);
+  const onnx::Attribute* written = node.find("scales");
+  if (scales == nullptr && written != nullptr)
+    scales = std::make_shared<const std::vector<double>>(written->numbers);
+  TensorSpec made = src;
+  const auto& given = sizes != nullptr ? sizes : scales;
+  if (given == nullptr || given->size() != src.dims.size() || node.find("axes") != nullptr)
+    return std::nullopt;
+  for (std::size_t i = 0; i < given->size(); ++i) {
+    const double size =
+        sizes != nullptr ? (*sizes)[i] : std::floor((*scales)[i] * static_cast<double>(src.dims[i]));
+    if (!(size >= 1 && size <= static_cast<double>(kMaxElements))) return std::nullopt;
+    made.dims[i] = static_cast<std::int64_t>(size);
+  }
+  return made.elements() ? std::optional(made) : std::nullopt;
+}
+
+std::optional<TensorSpec> padded(const NodeFacts& facts) {
+  TensorSpec made = facts.input(0);
+  const std::optional<Dims> pads = facts.integers(1, "pads");
+  if (!made.has_shape || !pads || facts.inputs() > 3 || pads->size() != 2 * made.dims.size())
+    return std::nullopt;
+  for (std::size_t i = 0; i < made.dims.size(); ++i) {
+    if (made.dims[i] == kUnknown) return std::nullopt;
+    made.dims[i] += (*pads)[i] + (*pads)[i + made.dims.size()];
+    if (made.dims[i] < 1 || made.dims[i] > kMaxElements) return std::nullopt;
+  }
+  return made;
+}
+
 std::optional<TensorSpec> flattened(const NodeFacts& facts, const onnx::Node&) {
   const TensorSpec& src = facts.input(0);
   const std::int64_t axis = facts.axis("axis", 1, rank_of(src));
@@ -351,6 +387,7 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
         {"Unsqueeze", [](const NodeFacts& f, const onnx::Node&) { return squeezed(f, true); }},
         {"Concat", [](const NodeFacts& f, const onnx::Node&) { return joined(f); }},
         {"Gather", [](const NodeFacts& f, const onnx::Node&) { return gathered(f); }},
+        {"Pad", [](const NodeFacts& f, const onnx::Node&) { return padded(f); }},
         {"Expand", [](const NodeFacts& f, const onnx::Node&) { return expanded(f); }}};
     for (const char* type : {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"})
       all[type] = compared;
@@ -367,6 +404,18 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
 }
 
 }  // namespace
+
+Section section_of(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  // Backwards the last place is dim - 1, and the end before the first one is -1.
+  const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? dim : dim - 1;
+  const auto inside = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? at + dim : at, least, most);
+  };
+  const std::int64_t begin = inside(start), length = step > 0 ? inside(end) - begin : begin - inside(end),
+                     stride = std::clamp<std::int64_t>(std::abs(step), 1, kMaxElements);
+  return {std::max<std::int64_t>(begin, 0), length <= 0 ? 0 : (length - 1) / stride + 1,
+          step > 0 ? stride : -stride};
+}
 
 std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node,
                                      std::vector<TensorSpec> inputs) {
@@ -388,6 +437,18 @@ std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node&
       sum += specs[i].dims[at];
     }
     if (sum != src.dims[at]) specs.assign(specs.size(), {});
+    return specs;
+  }
+  if (node.type == "LSTM" || node.type == "GRU" || node.type == "RNN") {
+    const TensorSpec &src = facts.input(0), &weight = facts.input(2);
+    if (rank_of(src) != 3 || rank_of(weight) != 3 || node.integer("layout", 0) != 0) return specs;
+    const Dims last{weight.dims[0], src.dims[1], weight.dims[2]};
+    for (std::size_t i = 0; i < specs.size() && i < 3; ++i) specs[i] = of_dims(src, last);
+    specs[0].dims.insert(specs[0].dims.begin(), src.dims[0]);
+    return specs;
+  }
+  if (node.type == "Resize" || node.type == "Upsample") {
+    if (std::optional<TensorSpec> made = resized(known, facts, node)) specs[0] = std::move(*made);
     return specs;
   }
   if (std::optional<TensorSpec> first = first_spec(facts, node)) specs[0] = std::move(*first);
