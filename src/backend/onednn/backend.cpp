@@ -12,6 +12,7 @@ std::vector<Candidate> all_candidates() {
                                    conv2d_candidates,
                                    dense_candidates,
                                    pool_candidates,
+                                   resize_candidates,
                                    matmul_candidates,
                                    batch_norm_candidates,
                                    norm_candidates,

@@ -35,6 +35,7 @@ std::vector<Candidate> pointwise_candidates();
 std::vector<Candidate> pool_candidates();
 std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();
+std::vector<Candidate> resize_candidates();
 std::vector<Candidate> set2set_candidates();
 std::vector<Candidate> shape_candidates();
 std::vector<Candidate> smooth_unit_candidates();

@@ -12,6 +12,7 @@
 #include "ops/norm.h"
 #include "ops/pointwise.h"
 #include "ops/pool.h"
+#include "ops/resize.h"
 #include "ops/sequence/cached_attention.h"
 #include "ops/sequence/experts.h"
 #include "ops/sequence/graph_layers.h"
@@ -33,6 +34,7 @@ const std::vector<const graph::OpDef*>& all_ops() {
                               dense_chain_ops,
                               matmul_ops,
                               pool_ops,
+                              resize_ops,
                               norm_ops,
                               batch_norm_apply_ops,
                               layer_norm_ops,
