@@ -56,6 +56,10 @@ onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values) {
   return {.name = name, .kind = onnx::Attribute::Kind::integers, .integers = std::move(values)};
 }
 
+onnx::Attribute attribute(const char* name, const char* text) {
+  return {.name = name, .kind = onnx::Attribute::Kind::text, .text = text};
+}
+
 onnx::Attribute attribute(const char* name, onnx::Tensor value) {
   return {.name = name, .kind = onnx::Attribute::Kind::tensor, .tensor = {std::move(value)}};
 }

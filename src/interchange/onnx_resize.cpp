@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/pool.h"
+#include "ops/resize.h"
 #include "ops/shape.h"
 
 namespace trainyard::interchange {
@@ -20,8 +21,17 @@ Shape image_of(ImportContext& context, const onnx::Node& node) {
   return shape;
 }
 
-// Returns the dimensions of the output: the file says them, or factors of those of the input.
+// Returns the dimensions of the output: the file says them, or factors of those of the input that make whole
+// numbers of pixels.
 Shape resized_shape(ImportContext& context, const onnx::Node& node) {
+  const std::size_t at = node.type == "Resize" && node.inputs.size() > 2 ? 2 : 1;
+  const bool sized = node.type == "Resize" && context.has(node, 3);
+  const auto scales = !sized && context.has(node, at) ? context.known().numbers(node.inputs[at]) : nullptr;
+  const Shape from = context.graph().shape(context.tensor(node, 0));
+  for (std::size_t i = 0; scales != nullptr && i < scales->size() && i < 4; ++i) {
+    const double size = (*scales)[i] * static_cast<double>(from[static_cast<int>(i)]);
+    if (std::abs(size - std::round(size)) > 1e-3) context.decline("{} pixels are no whole number", size);
+  }
   const TensorSpec& made = context.known().spec(node.outputs[0]);
   const std::optional<graph::TensorType> type = type_of(made);
   if (!type) context.decline("its size does not follow from the file");
@@ -68,6 +78,20 @@ std::int64_t whole_factor(const onnx::Node& node, std::int64_t from, std::int64_
   return factor;
 }
 
+ops::ResizePlaces places_of(const onnx::Node& node, const Shape& from, const Shape& to) {
+  const std::string place =
+      node.text("coordinate_transformation_mode", node.type == "Resize" ? "half_pixel" : "asymmetric");
+  if (node.integer("antialias", 0) != 0 || node.integer("exclude_outside", 0) != 0)
+    ImportContext::decline("antialias and exclude_outside are not ours");
+  if (place == "align_corners") return ops::ResizePlaces::align_corners;
+  if (place == "asymmetric") return ops::ResizePlaces::asymmetric;
+  // Of a single pixel PyTorch takes the first one.
+  const bool single = (to[2] == 1 && from[2] > 1) || (to[3] == 1 && from[3] > 1);
+  if (place == "half_pixel" || (place == "pytorch_half_pixel" && !single))
+    return ops::ResizePlaces::half_pixel;
+  ImportContext::decline("coordinates {} are not ours", place.substr(0, 32));
+}
+
 ValueId import_resize(ImportContext& context, const onnx::Node& node) {
   graph::Graph& graph = context.graph();
   const std::string name = context.name(node), mode = node.text("mode", "nearest");
@@ -75,6 +99,8 @@ ValueId import_resize(ImportContext& context, const onnx::Node& node) {
   const ValueId src = context.tensor(node, 0);
   if (to == from) return src;
   if (to.rank() != 4 || to[0] != from[0] || to[1] != from[1]) context.decline("only pixels are made more");
+  if (mode == "linear" || mode == "bilinear")
+    return ops::resize(graph, name, src, {places_of(node, from, to), to});
   if (mode != "nearest") context.decline("mode {} is not ours", mode.substr(0, 32));
   const std::int64_t rows = whole_factor(node, from[2], to[2]), columns = whole_factor(node, from[3], to[3]);
   if (rows == columns) return ops::upsample(graph, name, src, {rows});
@@ -152,13 +178,23 @@ ValueId import_depth(ImportContext& context, const onnx::Node& node) {
 void export_upsample(ExportContext& context, const graph::Node& node) {
   const auto factor = static_cast<float>(node.attrs<ops::UpsampleAttrs>().factor);
   const std::string scales = node.name + "/scales";
-  const auto text = [](const char* name, const char* value) {
-    return onnx::Attribute{.name = name, .kind = onnx::Attribute::Kind::text, .text = value};
-  };
   context.add(node, "Resize",
               {context.input(node, 0), "", context.shared_constant(scales, {4}, {1, 1, factor, factor})},
-              {text("mode", "nearest"), text("coordinate_transformation_mode", "asymmetric"),
-               text("nearest_mode", "floor")});
+              {attribute("mode", "nearest"), attribute("coordinate_transformation_mode", "asymmetric"),
+               attribute("nearest_mode", "floor")});
+}
+
+void export_resize(ExportContext& context, const graph::Node& node) {
+  const auto& attrs = node.attrs<ops::ResizeAttrs>();
+  const Shape &src = context.graph().shape(node.inputs[0]), &dst = attrs.shape;
+  const auto scale = [&](int axis) { return static_cast<float>(dst[axis]) / static_cast<float>(src[axis]); };
+  const char* places = attrs.places == ops::ResizePlaces::half_pixel      ? "half_pixel"
+                       : attrs.places == ops::ResizePlaces::align_corners ? "align_corners"
+                                                                          : "asymmetric";
+  context.add(node, "Resize",
+              {context.input(node, 0), "",
+               context.shared_constant(node.name + "/scales", {4}, {1, 1, scale(2), scale(3)})},
+              {attribute("mode", "linear"), attribute("coordinate_transformation_mode", places)});
 }
 
 void export_transposed_conv(ExportContext& context, const graph::Node& node) {
@@ -189,7 +225,9 @@ std::vector<ImportRow> resize_import_rows() {
 }
 
 std::vector<ExportRow> resize_export_rows() {
-  return {{&ops::upsample_op, export_upsample}, {&ops::conv2d_d_src_op, export_transposed_conv}};
+  return {{&ops::upsample_op, export_upsample},
+          {&ops::resize_op, export_resize},
+          {&ops::conv2d_d_src_op, export_transposed_conv}};
 }
 
 }  // namespace trainyard::interchange

@@ -234,6 +234,7 @@ onnx::Attribute attribute(const char* name, std::int64_t value);
 onnx::Attribute attribute(const char* name, double value);
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values);
 onnx::Attribute attribute(const char* name, onnx::Tensor value);
+onnx::Attribute attribute(const char* name, const char* text);
 // Returns a tensor that is written into the file.
 template <typename T>
 onnx::Tensor small_tensor(std::string name, const char* dtype, std::vector<std::int64_t> dims,

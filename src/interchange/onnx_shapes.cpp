@@ -255,7 +255,7 @@ std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node)
   return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
 }
 
-// Of the scales or sizes one is given; where the file has both the sizes count.
+// Of the scales or sizes one is given; where the file has both the sizes count. Scales may be rounded.
 std::optional<TensorSpec> resized(const KnownValues& known, const NodeFacts& facts, const onnx::Node& node) {
   const TensorSpec& src = facts.input(0);
   if (!src.elements()) return std::nullopt;
@@ -274,7 +274,7 @@ std::optional<TensorSpec> resized(const KnownValues& known, const NodeFacts& fac
     return std::nullopt;
   for (std::size_t i = 0; i < given->size(); ++i) {
     const double size =
-        sizes != nullptr ? (*sizes)[i] : std::floor((*scales)[i] * static_cast<double>(src.dims[i]));
+        sizes != nullptr ? (*sizes)[i] : std::floor((*scales)[i] * static_cast<double>(src.dims[i]) + 1e-3);
     if (!(size >= 1 && size <= static_cast<double>(kMaxElements))) return std::nullopt;
     made.dims[i] = static_cast<std::int64_t>(size);
   }
