@@ -1,0 +1,75 @@
+// Networks of many kinds that PyTorch exports train as they do there: the first losses are its own.
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/json.h"
+#include "base/test_folder.h"
+#include "onnx_steps.h"
+
+namespace trainyard::interchange {
+namespace {
+
+constexpr const char* kKept = "tests/golden/kept/onnx_coverage";
+constexpr int kWithoutPython = 77;
+constexpr double kNear = 1e-4;
+
+std::vector<std::string> networks_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".onnx") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Returns what numbers() of tests/scripts/onnx_coverage.py does.
+std::vector<std::uint32_t> drawn_numbers(std::int64_t count) {
+  std::uint32_t state = 1;
+  std::vector<std::uint32_t> numbers;
+  for (std::int64_t i = 0; i < count; ++i) {
+    state = 1664525u * state + 1013904223u;
+    numbers.push_back(state >> 8);
+  }
+  return numbers;
+}
+
+Step read_steps(const std::filesystem::path& file, const networks::NetworkInfo& info) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  const Json json = parse_json(text.str());
+  Step step{json["batch"], {}, json["labels"], json["losses"], json["rate"]};
+  const std::int64_t length = info.reads_sequences() ? info.input[0] + 1 : info.input.elements();
+  for (const std::uint32_t number : drawn_numbers(step.batch * length))
+    step.input.push_back(info.reads_sequences() ? number % static_cast<std::uint32_t>(info.classes)
+                                                : number / 8388608.0 - 1);
+  return step;
+}
+
+class OnnxCoverage : public testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxCoverage, StepsHaveTheLossesOfPytorch) {
+  const std::filesystem::path folder = kKept;
+  const auto file = read_trainable(folder / (GetParam() + ".onnx"));
+  EXPECT_EQ(file->note.find("random"), std::string::npos) << file->note;
+  const Step step = read_steps(folder / (GetParam() + ".json"), file->info);
+  train::SessionOptions options{
+      .model = {.network = GetParam(), .batch = step.batch, .imported = file->build}};
+  options.update.schedule.rate = step.rate;
+  options.threads = 1;
+  train::Session session(options);
+  write_samples(session, file->info, step);
+  ASSERT_EQ(step.losses.size(), 6u);
+  for (std::size_t i = 0; i < step.losses.size(); ++i) {
+    session.executor().run({1, static_cast<std::int64_t>(i)});
+    EXPECT_NEAR(session.loss(), step.losses[i], kNear * step.losses[i]) << "step " << i;
+  }
+  EXPECT_LT(step.losses.back(), 0.995 * step.losses.front());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kept, OnnxCoverage, testing::ValuesIn(networks_in(kKept)),
+                         [](const testing::TestParamInfo<std::string>& network) { return network.param; });
+
+}  // namespace
+}  // namespace trainyard::interchange
