@@ -164,20 +164,25 @@ void export_batch_norm(ExportContext& context, const graph::Node& node) {
 }
 
 ValueId import_batch_norm(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const Shape& shape = context.graph().shape(src);
-  if (shape.rank() != 4 && shape.rank() != 2)
-    context.decline("input is {}: wants 2 or 4 dimensions", shape.to_string());
+  graph::Graph& graph = context.graph();
+  ValueId src = context.tensor(node, 0);
+  const Shape shape = graph.shape(src);
+  if (shape.rank() < 2) context.decline("input is {}", shape.to_string());
+  const bool as_image = shape.rank() != 4 && shape.rank() != 2;
+  if (as_image)
+    src = ops::reshape(graph, context.name(node) + "/image", src,
+                       {shape[0], shape[1], shape.elements_from(2), 1});
   const Shape channels{shape[1]};
   const auto statistic = [&](std::size_t i) {
     return context.state(node, i, channels, graph::Role::statistic);
   };
   const ops::BatchNormInputs inputs{src, context.state(node, 1, channels), context.state(node, 2, channels),
                                     statistic(3), statistic(4)};
-  return ops::batch_norm(context.graph(), context.name(node), inputs,
-                         {.epsilon = node.number("epsilon", 1e-5),
-                          .momentum = 1 - node.number("momentum", 0.9),
-                          .training = context.training()});
+  const ValueId made = ops::batch_norm(graph, context.name(node), inputs,
+                                       {.epsilon = node.number("epsilon", 1e-5),
+                                        .momentum = 1 - node.number("momentum", 0.9),
+                                        .training = context.training()});
+  return as_image ? ops::reshape(graph, context.name(node) + "/whole", made, shape) : made;
 }
 
 // A factor or an offset of each channel; nothing where it is the same number, which does nothing, for all.
