@@ -1,5 +1,6 @@
 #include "interchange/onnx_import.h"
 
+#include "base/text.h"
 #include "graph/autodiff.h"
 #include "interchange/onnx_patterns.h"
 #include "interchange/text_format.h"
@@ -53,7 +54,8 @@ ImportContext::Options context_options(const onnx::Model& model, const OnnxImpor
 class OnnxImport {
  public:
   OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, bool masked, const std::string& who)
-      : model_(checked(model, who)),
+      : file_(model),
+        model_(checked(model, who)),
         who_(who),
         known_(model_, options.batch),
         recognised_(fuse_patterns(model_, known_)),
@@ -63,9 +65,10 @@ class OnnxImport {
 
   OnnxNetwork run() && {
     out_.exchange.name = model_.graph_name;
-    out_.recognised = std::move(recognised_);
     for (const onnx::Node& node : model_.nodes)
       if (!take_constants(node) && !context_.is_folded(node)) add(node);
+    out_.recognised = recognised_.counts;
+    cover();
     for (const onnx::ValueInfo& output : model_.outputs)
       if (const ValueId value = output_of(output.name); value != graph::kNone) out_.graph.mark_output(value);
     out_.tokens = context_.tokens();
@@ -108,6 +111,38 @@ class OnnxImport {
     return all;
   }
 
+  // Says of each node of the file what became of it.
+  void cover() {
+    std::unordered_set<std::string> folded_outputs;
+    for (const onnx::Node& node : model_.nodes)
+      if (context_.is_folded(node) && !node.outputs.empty()) folded_outputs.insert(node.outputs[0]);
+    std::map<std::pair<std::string, std::string>, Coverage> rows;
+    for (const onnx::Node& node : file_.nodes) {
+      const std::string first = node.outputs.empty() ? "" : node.outputs[0];
+      const auto pattern = recognised_.by_output.find(first);
+      const auto made = became_.find(first);
+      Coverage found{.type = node.type, .becomes = "part of what was recognised"};
+      if (made != became_.end()) found.becomes = made->second;
+      if (made != became_.end() && obstacles_.contains(first)) found.ours = false;
+      if (found.ours && pattern != recognised_.by_output.end()) found.becomes = pattern->second;
+      if (folded_outputs.contains(first)) found.becomes = "part of the op before it";
+      if (known_.makes_constants(node)) found.becomes = "the same for all samples";
+      ++rows.try_emplace({found.type, found.becomes}, found).first->second.nodes;
+    }
+    for (const auto& [key, row] : rows) out_.coverage.push_back(row);
+  }
+
+  // The ops that a rule added, each once.
+  std::string ops_since(std::size_t before) const {
+    std::string made;
+    std::vector<std::string> types;
+    for (std::size_t i = before; i < out_.exchange.nodes.size(); ++i) {
+      const std::string& type = out_.exchange.nodes[i].type;
+      if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+    }
+    return types.empty() ? "no op" : joined(types, ", ");
+  }
+
   // A value that cannot be moved into the file's shape is no output.
   ValueId output_of(const std::string& name) {
     const std::size_t before = out_.graph.nodes().size();
@@ -132,6 +167,9 @@ class OnnxImport {
   void add(const onnx::Node& node) {
     const std::size_t before = out_.exchange.nodes.size();
     const std::string problem = try_rule(node);
+    const std::string first = node.outputs.empty() ? "" : node.outputs[0];
+    became_[first] = problem.empty() ? ops_since(before) : "not ours: " + problem;
+    if (!problem.empty()) obstacles_.insert(first);
     if (!problem.empty()) meet_obstacle(node, problem);
     for (std::size_t i = before; i < out_.exchange.nodes.size(); ++i)
       total_flops_ += static_cast<double>(out_.exchange.nodes[i].flops) +
@@ -164,14 +202,17 @@ class OnnxImport {
 
   static constexpr std::size_t kMostObstacles = 100;
 
+  const onnx::Model& file_;
   onnx::Model model_;  // with fused nodes
   const std::string& who_;
   KnownValues known_;
-  std::map<std::string, std::int64_t> recognised_;
+  Recognised recognised_;
   OnnxNetwork out_;
   ImportContext context_;
   NodeConverter converter_;
   OpaqueNodes opaque_;
+  std::unordered_map<std::string, std::string> became_;  // by the first value of each node that was imported
+  std::unordered_set<std::string> obstacles_;            // the first values of those that are not ours
   double total_flops_ = 0;
 };
 

@@ -29,6 +29,8 @@ class PatternGraph {
   std::size_t place_of(const std::string& value) const { return makers_.at(value); }
   // Puts another node at the place of one; it makes the same first value.
   void replace(std::size_t place, onnx::Node node);
+  // Returns the first value of the node that was put somewhere last.
+  const std::string& last_replaced() const { return last_replaced_; }
 
   // Returns the other input of a node of two inputs, where one is `value`.
   static std::optional<std::string> other(const onnx::Node& node, const std::string& value);
@@ -52,6 +54,7 @@ class PatternGraph {
   std::unordered_map<std::string, std::vector<std::size_t>> readers_;
   std::unordered_set<std::string> outputs_;
   std::vector<bool> read_before_;
+  std::string last_replaced_;
 };
 
 // Returns a node of our own domain, or of ONNX's, that makes what `last` makes first.
@@ -74,8 +77,13 @@ std::vector<PatternRow> rotary_patterns();
 std::vector<PatternRow> attention_patterns();
 std::vector<PatternRow> position_patterns();
 
-// Replaces all that is recognised, and counts it by name.
-std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known);
+struct Recognised {
+  std::map<std::string, std::int64_t> counts;              // by name
+  std::unordered_map<std::string, std::string> by_output;  // of the nodes that stand for it now
+};
+
+// Replaces all that is recognised.
+Recognised fuse_patterns(onnx::Model& model, const KnownValues& known);
 
 // A Place is where an element was before it was moved.
 struct Place {

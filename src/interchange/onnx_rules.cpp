@@ -12,7 +12,10 @@ using graph::ValueId;
 std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   if (!spec.elements() || spec.dims.size() > static_cast<std::size_t>(Shape::kMaxRank)) return std::nullopt;
   graph::TensorType type;
-  for (const std::int64_t dim : spec.dims) type.shape.append(dim);
+  for (const std::int64_t dim : spec.dims) {
+    if (dim < 1) return std::nullopt;
+    type.shape.append(dim);
+  }
   if (spec.dtype == "i64" || spec.dtype == "f16" || spec.dtype == "bf16") {
     type.dtype = spec.dtype == "i64" ? DType::i32 : DType::f32;
     return type;
