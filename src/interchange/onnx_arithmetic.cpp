@@ -1,11 +1,10 @@
-// This file maps sums, products and reductions. Operands that are broadcast are repeated.
+// This file maps sums and products of several operands. Operands that are broadcast are repeated.
 
 #include "interchange/onnx_rules.h"
 #include "interchange/text_format.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "ops/pointwise.h"
-#include "ops/pool.h"
 #include "ops/sequence/position.h"
 #include "ops/shape.h"
 
@@ -231,80 +230,6 @@ ValueId import_prelu(ImportContext& context, const onnx::Node& node) {
   });
 }
 
-// The axes over which a reduction goes, all of them where the node names none.
-std::vector<bool> reduced_axes(ImportContext& context, const onnx::Node& node, int rank) {
-  const std::vector<std::int64_t> axes =
-      context.has(node, 1) ? context.integers(node, 1) : node.integers("axes");
-  std::vector<bool> reduced(static_cast<std::size_t>(rank),
-                            axes.empty() && node.integer("noop_with_empty_axes", 0) == 0);
-  for (const std::int64_t axis : axes) reduced[static_cast<std::size_t>(checked_axis(axis, rank))] = true;
-  return reduced;
-}
-
-Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keeps) {
-  Shape made;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const bool gone = reduced[static_cast<std::size_t>(axis)];
-    if (!gone || keeps) made.append(gone ? 1 : shape[axis]);
-  }
-  return made;
-}
-
-// The mean over the pixels of images has an op of its own.
-ValueId mean_of(graph::Graph& graph, const std::string& name, ValueId src, const Shape& to) {
-  const Shape& from = graph.shape(src);
-  if (from.rank() == 4 && to == Shape{from[0], from[1], 1, 1})
-    return ops::global_average_pool(graph, name, src);
-  const auto count = static_cast<double>(from.elements() / std::max<std::int64_t>(1, to.elements()));
-  return ops::scale(graph, name + "/share", ops::sum(graph, name, src, to), 1 / count);
-}
-
-// Only the pixels of an image are searched, by a pool.
-ValueId greatest_of(graph::Graph& graph, const std::string& name, ValueId src, const Shape& to) {
-  const Shape& from = graph.shape(src);
-  if (from.rank() != 4 || !(to == Shape{from[0], from[1], 1, 1}))
-    ImportContext::decline("only the greatest of the pixels of an image is ours");
-  return ops::max_pool(graph, name, src, {.kernel_h = from[2], .kernel_w = from[3]});
-}
-
-enum class Reduction : std::uint8_t { sum, mean, most, absolute, square, root, log, log_of_exp };
-
-ValueId reduce(graph::Graph& graph, const std::string& name, Reduction kind, ValueId src, const Shape& to) {
-  const auto apply = [&](const char* what, ValueId value, PointwiseKind function) {
-    return ops::pointwise(graph, name + what, value, {function});
-  };
-  switch (kind) {
-    case Reduction::sum:
-      return ops::sum(graph, name, src, to);
-    case Reduction::mean:
-      return mean_of(graph, name, src, to);
-    case Reduction::most:
-      return greatest_of(graph, name, src, to);
-    case Reduction::absolute:
-      return ops::sum(graph, name, apply("/absolute", src, PointwiseKind::absolute), to);
-    case Reduction::square:
-      return ops::sum(graph, name, ops::multiply(graph, name + "/square", src, src), to);
-    case Reduction::root:
-      return apply("/root", reduce(graph, name, Reduction::square, src, to), PointwiseKind::sqrt);
-    case Reduction::log:
-      return apply("/log", ops::sum(graph, name, src, to), PointwiseKind::log);
-    case Reduction::log_of_exp:
-      return reduce(graph, name, Reduction::log, apply("/exp", src, PointwiseKind::exp), to);
-  }
-  return src;
-}
-
-template <Reduction kind>
-ValueId import_reduction(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const Shape shape = context.graph().shape(src);
-  const std::vector<bool> reduced = reduced_axes(context, node, shape.rank());
-  const std::string name = context.name(node);
-  const ValueId made = reduce(context.graph(), name, kind, src, reduced_shape(shape, reduced, true));
-  if (node.integer("keepdims", 1) != 0) return made;
-  return ops::reshape(context.graph(), name + "/reduced", made, reduced_shape(shape, reduced, false));
-}
-
 void export_add(ExportContext& context, const graph::Node& node) {
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(context.input(node, i));
@@ -330,15 +255,6 @@ void export_repeat(ExportContext& context, const graph::Node& node) {
   context.add(node, "Expand", {context.input(node, 0), context.constant(node, "shape", dims)});
 }
 
-void export_sum(ExportContext& context, const graph::Node& node) {
-  const Shape &src = context.graph().shape(node.inputs[0]), &dst = context.graph().shape(node.outputs[0]);
-  std::vector<std::int64_t> axes;
-  for (int axis = 0; axis < dst.rank(); ++axis)
-    if (src[axis] != dst[axis]) axes.push_back(axis);
-  if (axes.empty()) return context.add(node, "Identity", {context.input(node, 0)});
-  context.add(node, "ReduceSum", {context.input(node, 0), context.constant(node, "axes", axes)});
-}
-
 }  // namespace
 
 ValueId repeated(ImportContext& context, const std::string& name, ValueId src, const Shape& shape) {
@@ -353,33 +269,19 @@ ValueId repeated(ImportContext& context, const std::string& name, ValueId src, c
 }
 
 std::vector<ImportRow> arithmetic_import_rows() {
-  return {{"Add", import_add},
-          {"Sum", import_add},
-          {"Mean", import_mean},
-          {"Sub", import_sub},
-          {"Neg", import_neg},
-          {"Mul", import_mul},
-          {"Div", import_div},
-          {"Pow", import_pow},
-          {"Max", import_extreme<true>},
-          {"Min", import_extreme<false>},
-          {"PRelu", import_prelu},
-          {"ReduceSum", import_reduction<Reduction::sum>},
-          {"ReduceMean", import_reduction<Reduction::mean>},
-          {"ReduceMax", import_reduction<Reduction::most>},
-          {"ReduceL1", import_reduction<Reduction::absolute>},
-          {"ReduceL2", import_reduction<Reduction::root>},
-          {"ReduceSumSquare", import_reduction<Reduction::square>},
-          {"ReduceLogSum", import_reduction<Reduction::log>},
-          {"ReduceLogSumExp", import_reduction<Reduction::log_of_exp>}};
+  return {{"Add", import_add},           {"Sum", import_add},
+          {"Mean", import_mean},         {"Sub", import_sub},
+          {"Neg", import_neg},           {"Mul", import_mul},
+          {"Div", import_div},           {"Pow", import_pow},
+          {"Max", import_extreme<true>}, {"Min", import_extreme<false>},
+          {"PRelu", import_prelu}};
 }
 
 std::vector<ExportRow> arithmetic_export_rows() {
   return {{&ops::add_op, export_add},
           {&ops::multiply_op, export_multiply},
           {&ops::scale_op, export_scale},
-          {&ops::repeat_op, export_repeat},
-          {&ops::sum_op, export_sum}};
+          {&ops::repeat_op, export_repeat}};
 }
 
 }  // namespace trainyard::interchange

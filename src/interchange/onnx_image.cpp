@@ -90,16 +90,50 @@ void export_conv(ExportContext& context, const graph::Node& node) {
   context.add(node, "Conv", std::move(inputs), std::move(attributes));
 }
 
+// The source of a node that walks over images, and the node. Rows (N, C, L) are images of one row, with
+// windows of one row.
+struct ImageSource {
+  ValueId src;
+  onnx::Node node;
+  bool of_rows = false;
+
+  ValueId back(ImportContext& context, ValueId made) const {
+    const Shape& shape = context.graph().shape(made);
+    return of_rows ? ops::reshape(context.graph(), context.name(node) + "/rows", made,
+                                  {shape[0], shape[1], shape[3]})
+                   : made;
+  }
+};
+
+ImageSource image_source(ImportContext& context, const onnx::Node& node) {
+  ImageSource source{context.tensor(node, 0), node};
+  const Shape shape = context.graph().shape(source.src);
+  if (shape.rank() != 3) return source;
+  source.of_rows = true;
+  source.src = ops::reshape(context.graph(), context.name(node) + "/image", source.src,
+                            {shape[0], shape[1], 1, shape[2]});
+  for (onnx::Attribute& attribute : source.node.attributes) {
+    std::vector<std::int64_t>& numbers = attribute.integers;
+    if (attribute.name == "pads" && numbers.size() == 2) numbers = {0, numbers[0], 0, numbers[1]};
+    for (const char* name : {"kernel_shape", "strides", "dilations"})
+      if (attribute.name == name && numbers.size() == 1) numbers = {1, numbers[0]};
+  }
+  return source;
+}
+
 ValueId import_conv(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const Shape image = context.graph().shape(src), weight = context.shape(node, 1);
+  const ImageSource source = image_source(context, node);
+  const Shape image = context.graph().shape(source.src);
+  Shape weight = context.shape(node, 1);
+  if (source.of_rows && weight.rank() == 3) weight = {weight[0], weight[1], 1, weight[2]};
   if (weight.rank() != 4) context.decline("weight is {}: only images are ours", weight.to_string());
-  const ops::Window2d window = read_window(node, image, {weight[2], weight[3]});
+  const ops::Window2d window = read_window(source.node, image, {weight[2], weight[3]});
   want_countable(window, image, weight[0]);
   const ValueId bias =
       context.has(node, 2) ? context.state(node, 2, {weight[0]}) : static_cast<ValueId>(graph::kNone);
-  return ops::conv2d(context.graph(), context.name(node), src, context.state(node, 1, weight), bias,
-                     {.window = window, .groups = node.integer("group", 1)});
+  return source.back(
+      context, ops::conv2d(context.graph(), context.name(node), source.src, context.state(node, 1, weight),
+                           bias, {.window = window, .groups = node.integer("group", 1)}));
 }
 
 void export_max_pool(ExportContext& context, const graph::Node& node) {
@@ -117,9 +151,9 @@ ops::Window2d pool_window(const onnx::Node& node, const Shape& image) {
 }
 
 ValueId import_max_pool(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  return ops::max_pool(context.graph(), context.name(node), src,
-                       pool_window(node, context.graph().shape(src)));
+  const ImageSource source = image_source(context, node);
+  const ops::Window2d window = pool_window(source.node, context.graph().shape(source.src));
+  return source.back(context, ops::max_pool(context.graph(), context.name(node), source.src, window));
 }
 
 void export_average_pool(ExportContext& context, const graph::Node& node) {
@@ -134,24 +168,24 @@ void export_average_pool(ExportContext& context, const graph::Node& node) {
 }
 
 ValueId import_average_pool(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  return ops::average_pool(context.graph(), context.name(node), src,
-                           {.window = pool_window(node, context.graph().shape(src)),
-                            .count_padding = node.integer("count_include_pad", 0) != 0});
+  const ImageSource source = image_source(context, node);
+  const ops::AveragePoolAttrs attrs{.window = pool_window(source.node, context.graph().shape(source.src)),
+                                    .count_padding = node.integer("count_include_pad", 0) != 0};
+  return source.back(context, ops::average_pool(context.graph(), context.name(node), source.src, attrs));
 }
 
 ValueId import_global_average_pool(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  if (context.graph().shape(src).rank() != 4) context.decline("only images (N, C, H, W) are ours");
-  return ops::global_average_pool(context.graph(), context.name(node), src);
+  const ImageSource source = image_source(context, node);
+  if (context.graph().shape(source.src).rank() != 4) context.decline("only images (N, C, H, W) are ours");
+  return source.back(context, ops::global_average_pool(context.graph(), context.name(node), source.src));
 }
 
 ValueId import_global_max_pool(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const Shape& shape = context.graph().shape(src);
+  const ImageSource source = image_source(context, node);
+  const Shape& shape = context.graph().shape(source.src);
   if (shape.rank() != 4) context.decline("only images (N, C, H, W) are ours");
-  return ops::max_pool(context.graph(), context.name(node), src,
-                       {.kernel_h = shape[2], .kernel_w = shape[3]});
+  return source.back(context, ops::max_pool(context.graph(), context.name(node), source.src,
+                                            {.kernel_h = shape[2], .kernel_w = shape[3]}));
 }
 
 // ONNX's momentum is the share of the old value. The export has the form of inference.

@@ -21,8 +21,8 @@ const std::unordered_map<std::string, ImportRule>& import_rules() {
     std::unordered_map<std::string, ImportRule> all;
     for (const auto& rows :
          {image_import_rows(), matrix_import_rows(), recurrent_import_rows(), elementwise_import_rows(),
-          arithmetic_import_rows(), shape_import_rows(), cut_import_rows(), resize_import_rows(),
-          attention_import_rows(), norm_import_rows()})
+          arithmetic_import_rows(), reduction_import_rows(), shape_import_rows(), cut_import_rows(),
+          resize_import_rows(), attention_import_rows(), norm_import_rows()})
       for (const ImportRow& row : rows) all[row.type] = row.rule;
     return all;
   }();

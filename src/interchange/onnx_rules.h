@@ -260,6 +260,8 @@ struct ExportRow {
 // Each family has one pair, in a file of its name.
 std::vector<ImportRow> arithmetic_import_rows();
 std::vector<ExportRow> arithmetic_export_rows();
+std::vector<ImportRow> reduction_import_rows();
+std::vector<ExportRow> reduction_export_rows();
 std::vector<ImportRow> cut_import_rows();
 std::vector<ExportRow> cut_export_rows();
 std::vector<ImportRow> resize_import_rows();

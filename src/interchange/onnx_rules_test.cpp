@@ -135,6 +135,19 @@ TEST(OnnxRules, ImagesBecomeLarger) {
             "output padding 2 or size 9 is not ours");
 }
 
+// Rows are images of one row.
+TEST(OnnxRules, WindowsOfOneDimension) {
+  const Attributes window{attribute("kernel_shape", std::vector<std::int64_t>{3}),
+                          attribute("strides", std::vector<std::int64_t>{2}),
+                          attribute("pads", std::vector<std::int64_t>{1, 0})};
+  EXPECT_EQ(made_of({"Conv", {2, 4, 9}, {float_tensor("w", {5, 4, 3})}, window}),
+            "reshape conv2d reshape 2x5x4");
+  EXPECT_EQ(made_of({"MaxPool", {2, 4, 9}, {}, window}), "reshape max_pool reshape 2x4x4");
+  EXPECT_EQ(made_of({"GlobalAveragePool", {2, 4, 9}}), "reshape average_pool reshape 2x4x1");
+  EXPECT_EQ(made_of({"MaxPool", {2, 4, 9, 9}, {}, window}),
+            "kernel_shape has 1 numbers: only two dimensions are ours");
+}
+
 TEST(OnnxRules, RecurrentLayersInBothDirections) {
   const auto layer = [](std::int64_t directions, std::int64_t gates) {
     return std::vector{float_tensor("w", {directions, gates * 4, 3}),

@@ -376,8 +376,15 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
         {"AveragePool", pooled},
         {"GlobalAveragePool", pooled},
         {"Shape",
-         [](const NodeFacts& f, const onnx::Node&) {
-           return std::optional(TensorSpec{f.input(0).has_shape, {rank_of(f.input(0))}, "i64"});
+         [](const NodeFacts& f, const onnx::Node& n) {
+           const std::int64_t rank = rank_of(f.input(0)),
+                              count =
+                                  section_of(rank, n.integer("start", 0), n.integer("end", rank), 1).count;
+           return std::optional(TensorSpec{f.input(0).has_shape, {count}, "i64"});
+         }},
+        {"Size",
+         [](const NodeFacts&, const onnx::Node&) {
+           return std::optional(TensorSpec{true, {}, "i64"});
          }},
         {"Where", [](const NodeFacts& f, const onnx::Node&) { return broadcast(f, 1); }},
         {"MatMul", [](const NodeFacts& f, const onnx::Node&) { return product(f); }},
@@ -409,7 +416,7 @@ Section section_of(std::int64_t dim, std::int64_t start, std::int64_t end, std::
   // Backwards the last place is dim - 1, and the end before the first one is -1.
   const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? dim : dim - 1;
   const auto inside = [&](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? at + dim : at, least, most);
+    return std::max(least, std::min(most, at < 0 ? at + dim : at));
   };
   const std::int64_t begin = inside(start), length = step > 0 ? inside(end) - begin : begin - inside(end),
                      stride = std::clamp<std::int64_t>(std::abs(step), 1, kMaxElements);
