@@ -238,7 +238,7 @@ TrainingForm training_form(const OnnxNetwork& network) {
   if (graph.outputs().size() != 1)
     return {.obstacle = fmt::format("it has {} outputs, wants one", graph.outputs().size())};
   const ValueId logits = graph.outputs().front();
-  const Shape& shape = graph.shape(logits);
+  const Shape shape = graph.shape(logits);  // a copy: nodes are added
   if (shape.rank() != 2 || graph.dtype(logits) != DType::f32)
     return {.obstacle = fmt::format("its output is {}, wants f32 (N, classes)",
                                     graph.value(logits).type.to_string())};

@@ -145,7 +145,7 @@ ValueId import_transposed_conv(ImportContext& context, const onnx::Node& node) {
   const ValueId made = ops::conv2d_transposed(
       graph, name, context.tensor(node, 0), context.state(node, 1, weight), {window, groups}, height, width);
   if (!context.has(node, 2)) return made;
-  const Shape& whole = graph.shape(made);
+  const Shape whole = graph.shape(made);
   const ValueId bias = ops::reshape(graph, name + "/bias_of_channels", context.state(node, 2, {whole[1]}),
                                     {1, whole[1], 1, 1});
   return ops::add(graph, name + "/biased", {made, ops::repeat(graph, name + "/bias_of_pixels", bias, whole)});
