@@ -76,7 +76,7 @@ class RecurrentForward final : public Kernel {
                                                     : nullptr;
       GatesForward step{cell_, sizes_.batch, sizes_.hidden, step_gates,     zeros,
                         zeros, zeros,        inner,         dst + t * state};
-      step.last_bias = has_last_bias_ ? floats(binding.inputs[3]) + sizes_.gates : part(zeros_);
+      step.last_bias = has_last_bias_ ? floats(binding.inputs[3]) + sizes_.gates : nullptr;
       if (t > 0) {
         float* product = cell_ == RecurrentCell::gru ? part(product_) : step_gates;
         step.product = {product, sizes_.gates};

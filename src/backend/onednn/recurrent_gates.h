@@ -25,7 +25,7 @@ struct GatesForward {
   StepRows h_before, inner_before;
   float* inner;                      // (N, H); may be inner_before's. Of gru: or null
   float* dst;                        // (N, H); of rnn the same as gates
-  const float* last_bias = nullptr;  // (H) of gru, that is added to U h of its last gate
+  const float* last_bias = nullptr;  // (H) of gru, that is added to U h of its last gate; null: none
 };
 void run_gates(const GatesForward& step);
 void run_gates_here(const GatesForward& step);  // in the calling thread alone
