@@ -40,7 +40,44 @@ ExportContext::Arrange reorder(std::vector<std::size_t> blocks, std::size_t zero
   };
 }
 
+bool is_state(const graph::Value& value) {
+  return value.role == graph::Role::parameter || value.role == graph::Role::statistic;
+}
+
+// ONNX's two biases of one that ops make, or that has a block more: its blocks in ONNX's order, zeros, and
+// the block more.
+std::string export_computed_bias(ExportContext& context, const graph::Node& node, const CellRow& row,
+                                 std::int64_t hidden) {
+  const std::string bias = context.input(node, 3),
+                    axis = context.constant(node, "bias_axis", std::vector<std::int64_t>{0});
+  const std::int64_t more =
+      context.graph().shape(node.inputs[3])[0] / hidden - static_cast<std::int64_t>(row.blocks.size());
+  std::vector<std::string> parts;
+  const auto add_block = [&](std::int64_t block) {
+    const std::string name = fmt::format("{}/bias_{}", node.name, block);
+    const std::string begin =
+        context.constant(node, fmt::format("bias_{}_begin", block).c_str(), std::vector{block * hidden});
+    const std::string end =
+        context.constant(node, fmt::format("bias_{}_end", block).c_str(), std::vector{(block + 1) * hidden});
+    context.add_part(name, "Slice", {bias, begin, end, axis}, name);
+    parts.push_back(name);
+  };
+  for (const std::size_t block : row.blocks) add_block(static_cast<std::int64_t>(block));
+  const std::int64_t zeros = (static_cast<std::int64_t>(row.blocks.size()) - more) * hidden;
+  parts.push_back(context.shared_constant(node.name + "/bias_zeros", {zeros},
+                                          std::vector<float>(static_cast<std::size_t>(zeros), 0.0f)));
+  if (more > 0) add_block(static_cast<std::int64_t>(row.blocks.size()));
+  const std::string joined = node.name + "/biases", of_direction = node.name + "/biases_of_direction";
+  context.add_part(joined, "Concat", std::move(parts), joined, {attribute("axis", std::int64_t{0})});
+  context.add_part(of_direction, "Unsqueeze", {joined, axis}, of_direction);
+  return of_direction;
+}
+
 void export_recurrent(ExportContext& context, const graph::Node& node) {
+  for (const std::size_t i : {1, 2})
+    if (!is_state(context.graph().value(node.inputs[i])))
+      fail(ErrorKind::unsupported,
+           "ONNX: weight {} of recurrent layer '{}' is computed, which has no form there", i, node.name);
   const CellRow& row = row_of(node.attrs<ops::RecurrentAttrs>().cell);
   const Shape &weight = context.graph().shape(node.inputs[1]),
               &recurrent = context.graph().shape(node.inputs[2]);
@@ -49,9 +86,12 @@ void export_recurrent(ExportContext& context, const graph::Node& node) {
   std::vector<onnx::Attribute> attributes{attribute("hidden_size", hidden)};
   if (row.cell == RecurrentCell::gru) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
   const auto weights = reorder(row.blocks, 0), bias = reorder(row.blocks, row.blocks.size());
+  const bool one_bias =
+      is_state(context.graph().value(node.inputs[3])) && context.graph().shape(node.inputs[3])[0] == rows;
   const std::string weight_name = context.state(node.inputs[1], {1, rows, weight[1]}, weights),
                     recurrent_name = context.state(node.inputs[2], {1, rows, hidden}, weights),
-                    bias_name = context.state(node.inputs[3], {1, 2 * rows}, bias);
+                    bias_name = one_bias ? context.state(node.inputs[3], {1, 2 * rows}, bias)
+                                         : export_computed_bias(context, node, row, hidden);
   context.add_part(node.name, row.type, {context.input(node, 0), weight_name, recurrent_name, bias_name},
                    with_direction, std::move(attributes));
   const std::string axes = context.constant(node, "axes", std::vector<std::int64_t>{1});
@@ -171,6 +211,25 @@ Direction direction_of_pattern(ImportContext& context, const onnx::Node& node, c
                       context.state(node, first + 3, {rows}))};
 }
 
+// A bias that the file computes has its gates put into our order by ops.
+ValueId computed_bias(ImportContext& context, const onnx::Node& node, const Layer& layer,
+                      std::int64_t direction) {
+  graph::Graph& graph = context.graph();
+  const std::string name = fmt::format("{}/{}", context.name(node), direction);
+  const ValueId both =
+      part_of(graph, name + "/biases", context.tensor(node, 3), direction, {2 * layer.rows()});
+  const auto half = [&](std::int64_t first) {
+    std::vector<ValueId> parts(layer.row.blocks.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t begin = first + static_cast<std::int64_t>(i) * layer.hidden;
+      parts[layer.row.blocks[i]] =
+          columns_of(graph, name + "/part_of_bias", both, begin, begin + layer.hidden);
+    }
+    return parts.size() == 1 ? parts[0] : ops::concat(graph, name + "/gates_of_bias", std::move(parts), 0);
+  };
+  return join_biases(graph, name, layer, half(0), half(layer.rows()));
+}
+
 ValueId bias_of_file(ImportContext& context, const onnx::Node& node, const Layer& layer,
                      std::int64_t direction) {
   graph::Graph& graph = context.graph();
@@ -179,6 +238,7 @@ ValueId bias_of_file(ImportContext& context, const onnx::Node& node, const Layer
   if (!context.has(node, 3)) return ops::fill(graph, name + "/bias", {{rows}, DType::f32}, 0);
   if (!(context.shape(node, 3) == Shape{layer.directions, 2 * rows}))
     context.decline("its bias is {}", context.shape(node, 3).to_string());
+  if (!context.is_state(node, 3)) return computed_bias(context, node, layer, direction);
   const Arrangement order = gates_of_ours(layer.row);
   if (context.is_own_file() && layer.directions == 1) {
     const auto numbers = context.known().numbers(node.inputs[3]);

@@ -7,6 +7,9 @@
 
 #include "base/json.h"
 #include "base/test_folder.h"
+#include "graph/autodiff.h"
+#include "interchange/onnx_export.h"
+#include "interchange/onnx_import.h"
 #include "onnx_steps.h"
 
 namespace trainyard::interchange {
@@ -66,6 +69,21 @@ TEST_P(OnnxCoverage, StepsHaveTheLossesOfPytorch) {
     EXPECT_NEAR(session.loss(), step.losses[i], kNear * step.losses[i]) << "step " << i;
   }
   EXPECT_LT(step.losses.back(), 0.995 * step.losses.front());
+}
+
+// What becomes ours can be written again, and read.
+TEST_P(OnnxCoverage, IsExportedAndReadAgain) {
+  const auto file = read_trainable(std::filesystem::path(kKept) / (GetParam() + ".onnx"));
+  const graph::Graph graph = file->build(2, false);
+  std::string bytes;
+  export_onnx(graph, graph.outputs().at(0), {.name = GetParam()},
+              [&](std::string_view part) { bytes += part; });
+  const OnnxNetwork again =
+      import_onnx(onnx::read_model(bytes, "again"), {.batch = 2, .training = false}, "again");
+  ASSERT_TRUE(again.obstacles.empty()) << again.obstacles[0].first_node << ": " << again.obstacles[0].reason;
+  graph::verify(again.graph);
+  EXPECT_EQ(again.graph.shape(again.graph.outputs().at(0)), graph.shape(graph.outputs().at(0)));
+  EXPECT_EQ(graph::total_cost(again.graph).flops, graph::total_cost(graph).flops);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kept, OnnxCoverage, testing::ValuesIn(networks_in(kKept)),
