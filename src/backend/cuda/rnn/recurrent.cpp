@@ -119,6 +119,8 @@ class Forward final : public Kernel {
     Parts parts;
     std::size_t most = through_w_.workspace_bytes();
     if (!saves()) x_at_ = parts.add(static_cast<std::size_t>(sizes_.steps) * sizes_.gate_bytes());
+    if (rounded_bias())
+      bias_at_ = parts.add(static_cast<std::size_t>(node_.input_shape(3).elements()) * sizeof(float));
     if (!resident) {
       through_u_ = std::make_unique<RecurrentProduct>(
           device_, problem_of(request, sizes_.batch, sizes_.rows, sizes_.hidden, false, true),
@@ -137,12 +139,15 @@ class Forward final : public Kernel {
     std::byte* workspace = binding_.workspace;
     // Each step's gates take the place of its W x.
     std::byte* x = saves() ? binding_.outputs[1] : workspace + x_at_;
+    if (rounded_bias())
+      device::convert(device_.stream(), rounded(binding_.inputs[3]),
+                      reinterpret_cast<float*>(workspace + bias_at_), node_.input_shape(3).elements());
     through_w_.run(binding_.inputs[0], binding_.inputs[1], x, workspace + product_at_);
     if (counters_ != nullptr)
       device::recurrent_resident(device_.stream(), sizes_.resident(),
                                  {.x = rounded(x),
                                   .recurrent_weight = rounded(binding_.inputs[2]),
-                                  .bias = reinterpret_cast<const float*>(binding_.inputs[3]),
+                                  .bias = bias(),
                                   .dst = rounded(binding_.outputs[0]),
                                   .gates = saves() ? rounded(binding_.outputs[1]) : nullptr,
                                   .inner = saves() ? rounded(binding_.outputs[2]) : nullptr,
@@ -154,6 +159,12 @@ class Forward final : public Kernel {
  private:
   bool saves() const { return node_.outputs() == 3; }
   bool has_last_bias() const { return node_.input_shape(3)[0] > sizes_.rows; }
+  // A bias that ops make of parameters is bf16 where activations are; the kernels add it in f32.
+  bool rounded_bias() const { return node_.input(3).type.dtype == DType::bf16; }
+  const float* bias() const {
+    return reinterpret_cast<const float*>(rounded_bias() ? binding_.workspace + bias_at_
+                                                         : binding_.inputs[3]);
+  }
 
   void run_steps(std::byte* x) {
     std::byte* workspace = binding_.workspace;
@@ -166,9 +177,8 @@ class Forward final : public Kernel {
         device::recurrent_step<T>(
             device_.stream(), sizes_.step(),
             {.x = place(x + step * sizes_.gate_bytes()),
-             .bias = reinterpret_cast<const float*>(binding_.inputs[3]),
-             .last_bias =
-                 has_last_bias() ? reinterpret_cast<const float*>(binding_.inputs[3]) + sizes_.rows : nullptr,
+             .bias = bias(),
+             .last_bias = has_last_bias() ? bias() + sizes_.rows : nullptr,
              .u = t == 0 ? nullptr : place(workspace + u_at_),
              .before = place(before),
              .cell = reinterpret_cast<float*>(workspace + cell_at_),
@@ -185,7 +195,7 @@ class Forward final : public Kernel {
   RecurrentProduct through_w_;
   std::unique_ptr<RecurrentProduct> through_u_;  // null: resident
   std::unique_ptr<BlockCounter> counters_;       // null: step by step
-  std::size_t u_at_ = 0, cell_at_ = 0, x_at_ = 0, product_at_ = 0;
+  std::size_t u_at_ = 0, cell_at_ = 0, x_at_ = 0, bias_at_ = 0, product_at_ = 0;
   Binding binding_;
 };
 
