@@ -100,7 +100,42 @@ class OnnxImport {
           fail(ErrorKind::config, "{}: node '{}' makes '{}', which there is already", who,
                ImportContext::name(node), output);
     }
-    return model;
+    onnx::Model copy = model;
+    take_weights_by_other_names(copy);
+    return copy;
+  }
+
+  // PyTorch writes weights with the same numbers once, and an Identity for each other name. Matrices are so
+  // shared indeed; vectors only began alike, and are trained each for itself.
+  static void take_weights_by_other_names(onnx::Model& model) {
+    std::unordered_map<std::string, std::size_t> weights;
+    for (std::size_t i = 0; i < model.initializers.size(); ++i) weights[model.initializers[i].name] = i;
+    std::unordered_set<std::string> outputs;
+    for (const onnx::ValueInfo& output : model.outputs) outputs.insert(output.name);
+    std::unordered_map<std::string, std::string> shared;
+    std::vector<onnx::Node> nodes;
+    std::size_t copied = 0;
+    for (onnx::Node& node : model.nodes) {
+      for (std::string& input : node.inputs)
+        if (const auto known = shared.find(input); known != shared.end()) input = known->second;
+      const bool is_name = node.type == "Identity" && node.domain.empty() && node.inputs.size() == 1 &&
+                           node.outputs.size() == 1 && !outputs.contains(node.outputs[0]) &&
+                           weights.contains(node.inputs[0]) && copied < kMostCopied;
+      if (!is_name) {
+        nodes.push_back(std::move(node));
+        continue;
+      }
+      onnx::Tensor weight = model.initializers[weights.at(node.inputs[0])];
+      if (weight.dims.size() != 1) {
+        shared[node.outputs[0]] = weight.name;
+        continue;
+      }
+      copied += weight.numbers.size() + 1;
+      weight.name = node.outputs[0];
+      weights[weight.name] = model.initializers.size();
+      model.initializers.push_back(std::move(weight));
+    }
+    model.nodes = std::move(nodes);
   }
 
   // Values that are the same for all samples are no ops. Returns whether the node makes such ones alone.
@@ -122,6 +157,7 @@ class OnnxImport {
       const auto pattern = recognised_.by_output.find(first);
       const auto made = became_.find(first);
       Coverage found{.type = node.type, .becomes = "part of what was recognised"};
+      if (node.type == "Identity") found.becomes = "no op";
       if (made != became_.end()) found.becomes = made->second;
       if (made != became_.end() && obstacles_.contains(first)) found.ours = false;
       if (found.ours && pattern != recognised_.by_output.end()) found.becomes = pattern->second;
@@ -201,6 +237,7 @@ class OnnxImport {
   }
 
   static constexpr std::size_t kMostObstacles = 100;
+  static constexpr std::size_t kMostCopied = std::size_t{1} << 22;  // numbers; a small file may ask for many
 
   const onnx::Model& file_;
   onnx::Model model_;  // with fused nodes

@@ -164,6 +164,28 @@ TEST(OnnxRules, RecurrentLayersInBothDirections) {
   EXPECT_NE(made_of({"LSTM", {5, 2, 3}, layer(2, 4)}).find("wants (T, N, I)"), std::string::npos);
 }
 
+// A weight by another name: a matrix is the same parameter, a vector one of its own.
+TEST(OnnxRules, AnIdentityOfAWeightIsAName) {
+  onnx::Model model = small_onnx_model("Relu", 2);
+  model.initializers.push_back(float_tensor("square", {10, 10}));
+  const auto node = [](const char* type, std::vector<std::string> inputs, const char* output) {
+    return onnx::Node{
+        .name = output, .type = type, .domain = "", .inputs = std::move(inputs), .outputs = {output}};
+  };
+  model.nodes.back().outputs = {"z"};
+  model.nodes.insert(model.nodes.begin(),
+                     {node("Identity", {"b"}, "other_b"), node("Identity", {"square"}, "other_square")});
+  model.nodes.push_back(node("MatMul", {"z", "square"}, "once"));
+  model.nodes.push_back(node("Add", {"once", "other_b"}, "biased"));
+  model.nodes.push_back(node("MatMul", {"biased", "other_square"}, "y"));
+  const std::string file = onnx_file_of(model);
+  const OnnxNetwork network = import_onnx(onnx::read_model(file, "test"), {.batch = 2}, "test");
+  ASSERT_TRUE(network.obstacles.empty()) << network.obstacles[0].reason;
+  EXPECT_NE(network.graph.find("other_b"), graph::kNone);
+  EXPECT_EQ(network.graph.find("other_square"), graph::kNone);
+  EXPECT_EQ(network.numbers_in_file, 4 * 27 + 10 * 144 + 2 * 10 + 100);
+}
+
 TEST(OnnxRules, WhatBecameOfTheNodesIsCounted) {
   const OnnxNetwork one = import_node({"HardSwish", {2, 3}});
   ASSERT_EQ(one.coverage.size(), 1u);
