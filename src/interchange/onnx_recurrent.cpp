@@ -44,40 +44,46 @@ bool is_state(const graph::Value& value) {
   return value.role == graph::Role::parameter || value.role == graph::Role::statistic;
 }
 
-// ONNX's two biases of one that ops make, or that has a block more: its blocks in ONNX's order, zeros, and
-// the block more.
-std::string export_computed_bias(ExportContext& context, const graph::Node& node, const CellRow& row,
-                                 std::int64_t hidden) {
-  const std::string bias = context.input(node, 3),
-                    axis = context.constant(node, "bias_axis", std::vector<std::int64_t>{0});
-  const std::int64_t more =
-      context.graph().shape(node.inputs[3])[0] / hidden - static_cast<std::int64_t>(row.blocks.size());
-  std::vector<std::string> parts;
-  const auto add_block = [&](std::int64_t block) {
-    const std::string name = fmt::format("{}/bias_{}", node.name, block);
-    const std::string begin =
-        context.constant(node, fmt::format("bias_{}_begin", block).c_str(), std::vector{block * hidden});
-    const std::string end =
-        context.constant(node, fmt::format("bias_{}_end", block).c_str(), std::vector{(block + 1) * hidden});
-    context.add_part(name, "Slice", {bias, begin, end, axis}, name);
-    parts.push_back(name);
+// Puts blocks of rows of a value that ops make, each of so many, into this order, with zeros at the places
+// where there is none; returns the name of (1, all rows, ...).
+std::string export_blocks(ExportContext& context, const graph::Node& node, std::size_t input,
+                          std::int64_t rows, const std::vector<std::optional<std::size_t>>& order) {
+  const std::string what = fmt::format("{}/input_{}", node.name, input), src = context.input(node, input);
+  const auto number = [&](const char* name, std::int64_t value) {
+    return context.constant(node, fmt::format("input_{}_{}", input, name).c_str(), std::vector{value});
   };
-  for (const std::size_t block : row.blocks) add_block(static_cast<std::int64_t>(block));
-  const std::int64_t zeros = (static_cast<std::int64_t>(row.blocks.size()) - more) * hidden;
-  parts.push_back(context.shared_constant(node.name + "/bias_zeros", {zeros},
-                                          std::vector<float>(static_cast<std::size_t>(zeros), 0.0f)));
-  if (more > 0) add_block(static_cast<std::int64_t>(row.blocks.size()));
-  const std::string joined = node.name + "/biases", of_direction = node.name + "/biases_of_direction";
-  context.add_part(joined, "Concat", std::move(parts), joined, {attribute("axis", std::int64_t{0})});
-  context.add_part(of_direction, "Unsqueeze", {joined, axis}, of_direction);
-  return of_direction;
+  const std::string axis = number("axis", 0);
+  std::vector<std::string> parts;
+  for (const std::optional<std::size_t>& block : order) {
+    if (!block) {
+      parts.push_back(context.shared_constant(what + "_zeros", {rows},
+                                              std::vector<float>(static_cast<std::size_t>(rows), 0.0f)));
+      continue;
+    }
+    const auto first = static_cast<std::int64_t>(*block) * rows;
+    const std::string name = fmt::format("{}_block_{}", what, *block),
+                      bounds = fmt::format("block_{}", *block);
+    context.add_part(name, "Slice",
+                     {src, number((bounds + "_begin").c_str(), first),
+                      number((bounds + "_end").c_str(), first + rows), axis},
+                     name);
+    parts.push_back(name);
+  }
+  context.add_part(what + "_blocks", "Concat", std::move(parts), what + "_blocks",
+                   {attribute("axis", std::int64_t{0})});
+  context.add_part(what + "_of_direction", "Unsqueeze", {what + "_blocks", axis}, what + "_of_direction");
+  return what + "_of_direction";
+}
+
+// ONNX's two biases: our one in ONNX's order, then zeros, and of a GRU the block more.
+std::vector<std::optional<std::size_t>> order_of_biases(const CellRow& row, bool has_more) {
+  std::vector<std::optional<std::size_t>> order(row.blocks.begin(), row.blocks.end());
+  order.resize(2 * row.blocks.size());
+  if (has_more) order.back() = row.blocks.size();
+  return order;
 }
 
 void export_recurrent(ExportContext& context, const graph::Node& node) {
-  for (const std::size_t i : {1, 2})
-    if (!is_state(context.graph().value(node.inputs[i])))
-      fail(ErrorKind::unsupported,
-           "ONNX: weight {} of recurrent layer '{}' is computed, which has no form there", i, node.name);
   const CellRow& row = row_of(node.attrs<ops::RecurrentAttrs>().cell);
   const Shape &weight = context.graph().shape(node.inputs[1]),
               &recurrent = context.graph().shape(node.inputs[2]);
@@ -86,12 +92,18 @@ void export_recurrent(ExportContext& context, const graph::Node& node) {
   std::vector<onnx::Attribute> attributes{attribute("hidden_size", hidden)};
   if (row.cell == RecurrentCell::gru) attributes.push_back(attribute("linear_before_reset", std::int64_t{1}));
   const auto weights = reorder(row.blocks, 0), bias = reorder(row.blocks, row.blocks.size());
-  const bool one_bias =
-      is_state(context.graph().value(node.inputs[3])) && context.graph().shape(node.inputs[3])[0] == rows;
-  const std::string weight_name = context.state(node.inputs[1], {1, rows, weight[1]}, weights),
-                    recurrent_name = context.state(node.inputs[2], {1, rows, hidden}, weights),
-                    bias_name = one_bias ? context.state(node.inputs[3], {1, 2 * rows}, bias)
-                                         : export_computed_bias(context, node, row, hidden);
+  const auto is_written = [&](std::size_t input) {
+    return is_state(context.graph().value(node.inputs[input]));
+  };
+  const auto matrix = [&](std::size_t input, std::int64_t columns) {
+    if (is_written(input)) return context.state(node.inputs[input], {1, rows, columns}, weights);
+    return export_blocks(context, node, input, hidden, {row.blocks.begin(), row.blocks.end()});
+  };
+  const bool has_more = context.graph().shape(node.inputs[3])[0] > rows;
+  const std::string weight_name = matrix(1, weight[1]), recurrent_name = matrix(2, hidden),
+                    bias_name = is_written(3) && !has_more
+                                    ? context.state(node.inputs[3], {1, 2 * rows}, bias)
+                                    : export_blocks(context, node, 3, hidden, order_of_biases(row, has_more));
   context.add_part(node.name, row.type, {context.input(node, 0), weight_name, recurrent_name, bias_name},
                    with_direction, std::move(attributes));
   const std::string axes = context.constant(node, "axes", std::vector<std::int64_t>{1});
@@ -211,23 +223,29 @@ Direction direction_of_pattern(ImportContext& context, const onnx::Node& node, c
                       context.state(node, first + 3, {rows}))};
 }
 
-// A bias that the file computes has its gates put into our order by ops.
+// The gates of a weight or bias that the file computes are put into our order by ops; `first`: their first
+// row.
+ValueId gates_in_order(graph::Graph& graph, const std::string& name, ValueId src, std::int64_t first,
+                       const Layer& layer) {
+  std::vector<ValueId> parts(layer.row.blocks.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Shape begin, size = graph.shape(src);
+    for (int axis = 0; axis < size.rank(); ++axis) begin.append(0);
+    begin[0] = first + static_cast<std::int64_t>(i) * layer.hidden;
+    size[0] = layer.hidden;
+    parts[layer.row.blocks[i]] = ops::slice(graph, name, src, begin, size);
+  }
+  return parts.size() == 1 ? parts[0] : ops::concat(graph, name + "/gates", std::move(parts), 0);
+}
+
 ValueId computed_bias(ImportContext& context, const onnx::Node& node, const Layer& layer,
                       std::int64_t direction) {
   graph::Graph& graph = context.graph();
   const std::string name = fmt::format("{}/{}", context.name(node), direction);
   const ValueId both =
       part_of(graph, name + "/biases", context.tensor(node, 3), direction, {2 * layer.rows()});
-  const auto half = [&](std::int64_t first) {
-    std::vector<ValueId> parts(layer.row.blocks.size());
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::int64_t begin = first + static_cast<std::int64_t>(i) * layer.hidden;
-      parts[layer.row.blocks[i]] =
-          columns_of(graph, name + "/part_of_bias", both, begin, begin + layer.hidden);
-    }
-    return parts.size() == 1 ? parts[0] : ops::concat(graph, name + "/gates_of_bias", std::move(parts), 0);
-  };
-  return join_biases(graph, name, layer, half(0), half(layer.rows()));
+  return join_biases(graph, name, layer, gates_in_order(graph, name + "/own_bias", both, 0, layer),
+                     gates_in_order(graph, name + "/recurrent_bias", both, layer.rows(), layer));
 }
 
 ValueId bias_of_file(ImportContext& context, const onnx::Node& node, const Layer& layer,
@@ -259,10 +277,14 @@ Direction direction_of_file(ImportContext& context, const onnx::Node& node, cons
   const Arrangement order = gates_of_ours(layer.row);
   const auto weight = [&](std::size_t input, std::int64_t columns) {
     const Shape matrix{layer.rows(), columns};
+    const std::string name = fmt::format("{}/{}/weight", context.name(node), direction);
+    if (!context.is_state(node, input)) {
+      const ValueId own = part_of(context.graph(), name, context.tensor(node, input), direction, matrix);
+      return gates_in_order(context.graph(), name, own, 0, layer);
+    }
     if (layer.directions == 1) return context.arranged_state(node, input, matrix, order);
     const ValueId both = context.arranged_state(node, input, {2, matrix[0], columns}, of_parts(order, 2));
-    return part_of(context.graph(), fmt::format("{}/{}/weight", context.name(node), direction), both,
-                   direction, matrix);
+    return part_of(context.graph(), name, both, direction, matrix);
   };
   return {weight(1, layer.inputs), weight(2, layer.hidden), bias_of_file(context, node, layer, direction)};
 }

@@ -28,7 +28,10 @@ import pytorch_modern
 
 BATCH, SIDE, STEPS = 8, 32, 6
 RATES, LESS = (0.02, 0.1, 0.5, 1.0, 2.0), 0.97
+# Recurrent layers are written otherwise where PyTorch computes beforehand what it can: with their weights in ONNX's order.
+FOLDED = "_folded"
 NETWORKS = {**pytorch_images.NETWORKS, **pytorch_modern.NETWORKS}
+NETWORKS.update({name + FOLDED: NETWORKS[name] for name in ("lstm_language", "gru_language", "lstm_rows", "gru_rows")})
 
 
 def numbers(count):
@@ -40,8 +43,12 @@ def numbers(count):
     return torch.tensor(made)
 
 
+def is_sequence(name):
+    return name.removesuffix(FOLDED) in pytorch_modern.SEQUENCES
+
+
 def sample_of(name):
-    if name in pytorch_modern.SEQUENCES:
+    if is_sequence(name):
         length = pytorch_modern.STEPS + 1
         return numbers(BATCH * length).remainder(pytorch_modern.VOCABULARY).reshape(BATCH, length)
     return (numbers(BATCH * 3 * SIDE * SIDE) / 2**23 - 1).reshape(BATCH, 3, SIDE, SIDE)
@@ -66,12 +73,12 @@ def write(name, folder):
     with torch.no_grad():  # norms and biases that start at ones and zeros would hide what is left out
         for parameter in network.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
-    is_sequence = name in pytorch_modern.SEQUENCES
-    given = sample[:, :-1].contiguous() if is_sequence else sample
-    labels = sample[:, 1:] if is_sequence else torch.arange(BATCH) % pytorch_images.CLASSES
+    given = sample[:, :-1].contiguous() if is_sequence(name) else sample
+    labels = sample[:, 1:] if is_sequence(name) else torch.arange(BATCH) % pytorch_images.CLASSES
+    folded = name.endswith(FOLDED)
     network.train()
     torch.onnx.export(network, given, os.path.join(folder, name + ".onnx"), opset_version=opset, input_names=["input"], output_names=["output"],
-                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      training=torch.onnx.TrainingMode.EVAL if folded else torch.onnx.TrainingMode.TRAINING, do_constant_folding=folded,
                       dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}})
     for rate in RATES:  # the first at which the loss falls so far that a wrong gradient would be seen
         losses = losses_of(copy.deepcopy(network), given, labels, rate)
