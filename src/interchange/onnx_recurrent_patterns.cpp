@@ -2,22 +2,16 @@
 // and two directions joined.
 
 #include "interchange/onnx_patterns.h"
+#include "interchange/onnx_recurrent.h"
 #include "interchange/onnx_rules.h"
 
 namespace trainyard::interchange {
 namespace {
 
-// Lists the block of ours at each place of ONNX's, as onnx_recurrent.cpp has them.
-std::vector<std::int64_t> blocks_of(const std::string& type) {
-  if (type == "LSTM") return {0, 3, 1, 2};
-  if (type == "GRU") return {1, 0, 2};
-  return type == "RNN" ? std::vector<std::int64_t>{0} : std::vector<std::int64_t>{};
-}
-
 // Returns the weight whose blocks these numbers are: `rows` rows of `columns` numbers for each gate, from
 // element `first` of the value on. What moves numbers is affine within a block.
 std::optional<std::string> weight_behind(Tracer& tracer, const PatternGraph& graph, const std::string& value,
-                                         std::int64_t first, const std::vector<std::int64_t>& blocks,
+                                         std::int64_t first, const std::vector<std::size_t>& blocks,
                                          std::int64_t rows, std::int64_t columns) {
   const std::string source = tracer.trace(value, first).source;
   const TensorSpec& spec = graph.known().spec(source);
@@ -29,7 +23,7 @@ std::optional<std::string> weight_behind(Tracer& tracer, const PatternGraph& gra
     for (const std::int64_t row : tested_places(rows))
       for (const std::int64_t column : tested_places(columns)) {
         const Place place = tracer.trace(value, first + (gate * rows + row) * columns + column);
-        const std::int64_t own = blocks[static_cast<std::size_t>(gate)];
+        const auto own = static_cast<std::int64_t>(blocks[static_cast<std::size_t>(gate)]);
         if (place.source != source || place.index != (own * rows + row) * columns + column)
           return std::nullopt;
       }
@@ -40,8 +34,8 @@ std::optional<std::string> weight_behind(Tracer& tracer, const PatternGraph& gra
 // both biases as the framework has them.
 bool match_recurrent(PatternGraph& graph, std::size_t place) {
   const onnx::Node& layer = graph.node(place);
-  const std::vector<std::int64_t> blocks = blocks_of(layer.type);
-  if (blocks.empty() || !layer.domain.empty() || layer.inputs.size() < 4 || layer.inputs.size() > 7)
+  const CellRow* row = find_cell_row(layer.type);
+  if (row == nullptr || !layer.domain.empty() || layer.inputs.size() < 4 || layer.inputs.size() > 7)
     return false;
   const TensorSpec &weight = graph.known().spec(layer.inputs[1]),
                    &recurrent = graph.known().spec(layer.inputs[2]),
@@ -49,7 +43,7 @@ bool match_recurrent(PatternGraph& graph, std::size_t place) {
   if (!weight.elements() || !recurrent.elements() || !bias.elements() || weight.dims.size() != 3 ||
       recurrent.dims.size() != 3)
     return false;
-  const auto gates = static_cast<std::int64_t>(blocks.size());
+  const auto gates = static_cast<std::int64_t>(row->blocks.size());
   const std::int64_t directions = weight.dims[0], hidden = recurrent.dims[2], inputs = weight.dims[2],
                      rows = gates * hidden;
   if (hidden < 1 || inputs < 1 || directions < 1 || directions > 2 || weight.dims[1] != rows ||
@@ -67,8 +61,8 @@ bool match_recurrent(PatternGraph& graph, std::size_t place) {
     for (const Part& part :
          {Part{1, direction * rows * inputs, inputs}, Part{2, direction * rows * hidden, hidden},
           Part{3, 2 * direction * rows, 1}, Part{3, (2 * direction + 1) * rows, 1}}) {
-      const auto source =
-          weight_behind(tracer, graph, layer.inputs[part.input], part.first, blocks, hidden, part.columns);
+      const auto source = weight_behind(tracer, graph, layer.inputs[part.input], part.first, row->blocks,
+                                        hidden, part.columns);
       if (!source) return false;
       found.push_back(*source);
     }

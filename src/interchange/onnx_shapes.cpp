@@ -1,50 +1,12 @@
 // The shapes that follow from an op and the shapes of its inputs.
 
-#include "interchange/onnx_known.h"
+#include "interchange/onnx_facts.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-// Reads one node: its inputs' specs and the whole numbers that it gets as attributes or as constants.
-class NodeFacts {
- public:
-  NodeFacts(const KnownValues& known, const onnx::Node& node, std::vector<TensorSpec> specs)
-      : known_(known), node_(node), specs_(std::move(specs)) {}
-
-  const TensorSpec& input(std::size_t i) const {
-    static const TensorSpec kNothing;
-    return i < specs_.size() ? specs_[i] : kNothing;
-  }
-  std::size_t inputs() const { return specs_.size(); }
-  std::optional<Dims> integers(std::size_t i, const char* attribute = "") const {
-    if (i < node_.inputs.size() && !node_.inputs[i].empty()) {
-      const auto numbers = known_.numbers(node_.inputs[i]);
-      if (numbers == nullptr) return std::nullopt;
-      Dims dims;
-      const auto most = static_cast<double>(kMaxElements);
-      for (const double number : *numbers)
-        dims.push_back(std::isnan(number) ? 0 : static_cast<std::int64_t>(std::clamp(number, -most, most)));
-      return dims;
-    }
-    return node_.find(attribute) != nullptr ? std::optional(node_.integers(attribute)) : std::nullopt;
-  }
-  std::int64_t axis(const char* name, std::int64_t otherwise, std::int64_t rank) const {
-    const std::int64_t given = node_.integer(name, otherwise);
-    return given < 0 ? given + rank : given;
-  }
-
- private:
-  const KnownValues& known_;
-  const onnx::Node& node_;
-  const std::vector<TensorSpec> specs_;
-};
-
-std::int64_t rank_of(const TensorSpec& spec) { return static_cast<std::int64_t>(spec.dims.size()); }
-
-TensorSpec of_dims(const TensorSpec& like, Dims dims) { return {true, std::move(dims), like.dtype}; }
 
 std::optional<TensorSpec> broadcast(const NodeFacts& facts, std::size_t first) {
   TensorSpec joined = of_dims(facts.input(first), {});
@@ -215,83 +177,6 @@ std::optional<TensorSpec> reduced(const NodeFacts& facts, const onnx::Node& node
     dims.push_back(gone[i] ? 1 : made.dims[i]);
   }
   return of_dims(made, dims);
-}
-
-// Windows over (N, C, H, W) with `channels` results; other ranks and pads that are not written are left
-// alone.
-std::optional<TensorSpec> windowed(const TensorSpec& src, const onnx::Node& node, const Dims& kernel,
-                                   std::int64_t channels) {
-  if (rank_of(src) != 4 || kernel.size() != 2 || node.text("auto_pad", "NOTSET") != "NOTSET" ||
-      node.integer("ceil_mode", 0) != 0)
-    return std::nullopt;
-  const auto pair = [&](const char* name, std::size_t i) {
-    const Dims given = node.integers(name);
-    return i < given.size() ? given[i] : std::int64_t{1};
-  };
-  const Dims pads = node.integers("pads");
-  TensorSpec made = of_dims(src, {src.dims[0], channels});
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t dim = src.dims[i + 2], stride = pair("strides", i), dilation = pair("dilations", i);
-    const std::int64_t before = pads.size() == 4 ? pads[i] : 0, after = pads.size() == 4 ? pads[i + 2] : 0;
-    for (const std::int64_t number : {kernel[i], stride, dilation, before + 1, after + 1})
-      if (number < 1 || number > kMaxWindow) return std::nullopt;
-    const std::int64_t reach = (kernel[i] - 1) * dilation + 1;
-    if (dim == kUnknown || dim + before + after < reach) return std::nullopt;
-    made.dims.push_back((dim + before + after - reach) / stride + 1);
-  }
-  return made;
-}
-
-std::optional<TensorSpec> convolved(const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec& weight = facts.input(1);
-  if (rank_of(weight) != 4) return std::nullopt;
-  return windowed(facts.input(0), node, {weight.dims[2], weight.dims[3]}, weight.dims[0]);
-}
-
-std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec& src = facts.input(0);
-  if (rank_of(src) != 4) return std::nullopt;
-  if (node.type.starts_with("Global")) return of_dims(src, {src.dims[0], src.dims[1], 1, 1});
-  return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
-}
-
-// Of the scales or sizes one is given; where the file has both the sizes count. Scales may be rounded.
-std::optional<TensorSpec> resized(const KnownValues& known, const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec& src = facts.input(0);
-  if (!src.elements()) return std::nullopt;
-  const auto numbers = [&](std::size_t i) {
-    return i < node.inputs.size() && !node.inputs[i].empty() ? known.numbers(node.inputs[i]) : nullptr;
-  };
-  const bool is_resize = node.type == "Resize";
-  std::shared_ptr<const std::vector<double>> sizes = is_resize ? numbers(3) : nullptr,
-                                             scales = numbers(is_resize && node.inputs.size() > 2 ? 2 : 1);
-  const onnx::Attribute* written = node.find("scales");
-  if (scales == nullptr && written != nullptr)
-    scales = std::make_shared<const std::vector<double>>(written->numbers);
-  TensorSpec made = src;
-  const auto& given = sizes != nullptr ? sizes : scales;
-  if (given == nullptr || given->size() != src.dims.size() || node.find("axes") != nullptr)
-    return std::nullopt;
-  for (std::size_t i = 0; i < given->size(); ++i) {
-    const double size =
-        sizes != nullptr ? (*sizes)[i] : std::floor((*scales)[i] * static_cast<double>(src.dims[i]) + 1e-3);
-    if (!(size >= 1 && size <= static_cast<double>(kMaxElements))) return std::nullopt;
-    made.dims[i] = static_cast<std::int64_t>(size);
-  }
-  return made.elements() ? std::optional(made) : std::nullopt;
-}
-
-std::optional<TensorSpec> padded(const NodeFacts& facts) {
-  TensorSpec made = facts.input(0);
-  const std::optional<Dims> pads = facts.integers(1, "pads");
-  if (!made.has_shape || !pads || facts.inputs() > 3 || pads->size() != 2 * made.dims.size())
-    return std::nullopt;
-  for (std::size_t i = 0; i < made.dims.size(); ++i) {
-    if (made.dims[i] == kUnknown) return std::nullopt;
-    made.dims[i] += (*pads)[i] + (*pads)[i + made.dims.size()];
-    if (made.dims[i] < 1 || made.dims[i] > kMaxElements) return std::nullopt;
-  }
-  return made;
 }
 
 std::optional<TensorSpec> flattened(const NodeFacts& facts, const onnx::Node&) {
