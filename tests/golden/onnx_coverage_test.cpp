@@ -19,13 +19,20 @@ constexpr const char* kKept = "tests/golden/kept/onnx_coverage";
 constexpr int kWithoutPython = 77;
 constexpr double kNear = 1e-4;
 
-std::vector<std::string> networks_in(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".onnx") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
+const char* const kKinds[] = {"alexnet",       "convnext",
+                              "densenet",      "efficientnet",
+                              "googlenet",     "group_norms",
+                              "gru_language",  "gru_language_folded",
+                              "gru_rows",      "gru_rows_folded",
+                              "lstm_language", "lstm_language_folded",
+                              "lstm_rows",     "lstm_rows_folded",
+                              "mnasnet",       "mobilenet_v2",
+                              "mobilenet_v3",  "regnet",
+                              "resnet_basic",  "resnet_bottleneck",
+                              "shufflenet_v2", "squeezenet",
+                              "swin",          "unet",
+                              "unet_bilinear", "vgg",
+                              "yolo"};
 
 // Returns what numbers() of tests/scripts/onnx_coverage.py does.
 std::vector<std::uint32_t> drawn_numbers(std::int64_t count) {
@@ -50,15 +57,12 @@ Step read_steps(const std::filesystem::path& file, const networks::NetworkInfo& 
   return step;
 }
 
-class OnnxCoverage : public testing::TestWithParam<std::string> {};
-
-TEST_P(OnnxCoverage, StepsHaveTheLossesOfPytorch) {
-  const std::filesystem::path folder = kKept;
-  const auto file = read_trainable(folder / (GetParam() + ".onnx"));
+void expect_losses_of_pytorch(const std::filesystem::path& folder, const std::string& name) {
+  SCOPED_TRACE(name);
+  const auto file = read_trainable(folder / (name + ".onnx"));
   EXPECT_EQ(file->note.find("random"), std::string::npos) << file->note;
-  const Step step = read_steps(folder / (GetParam() + ".json"), file->info);
-  train::SessionOptions options{
-      .model = {.network = GetParam(), .batch = step.batch, .imported = file->build}};
+  const Step step = read_steps(folder / (name + ".json"), file->info);
+  train::SessionOptions options{.model = {.network = name, .batch = step.batch, .imported = file->build}};
   options.update.schedule.rate = step.rate;
   options.threads = 1;
   train::Session session(options);
@@ -70,6 +74,10 @@ TEST_P(OnnxCoverage, StepsHaveTheLossesOfPytorch) {
   }
   EXPECT_LT(step.losses.back(), 0.995 * step.losses.front());
 }
+
+class OnnxCoverage : public testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxCoverage, StepsHaveTheLossesOfPytorch) { expect_losses_of_pytorch(kKept, GetParam()); }
 
 // What becomes ours can be written again, and read.
 TEST_P(OnnxCoverage, IsExportedAndReadAgain) {
@@ -86,8 +94,23 @@ TEST_P(OnnxCoverage, IsExportedAndReadAgain) {
   EXPECT_EQ(graph::total_cost(again.graph).flops, graph::total_cost(graph).flops);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kept, OnnxCoverage, testing::ValuesIn(networks_in(kKept)),
+INSTANTIATE_TEST_SUITE_P(Kept, OnnxCoverage,
+                         testing::ValuesIn(std::vector<std::string>(std::begin(kKinds), std::end(kKinds))),
                          [](const testing::TestParamInfo<std::string>& network) { return network.param; });
+
+// Older and newer sets write norms, units, slices and sizes otherwise.
+TEST(OnnxCoverageOfSets, StepsHaveTheLossesOfPytorch) {
+  for (const char* set : {"12", "17"}) {
+    SCOPED_TRACE(set);
+    const TestFolder folder;
+    const std::string command =
+        "tests/scripts/onnx_coverage.py " + folder.path().string() + " --set " + set + " > /dev/null 2>&1";
+    const int status = std::system(command.c_str());
+    if (WEXITSTATUS(status) == kWithoutPython) GTEST_SKIP() << "PyTorch is absent (Debian: python3-torch)";
+    ASSERT_EQ(status, 0);
+    for (const char* name : kKinds) expect_losses_of_pytorch(folder.path(), name);
+  }
+}
 
 }  // namespace
 }  // namespace trainyard::interchange

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports networks of many kinds by PyTorch to FOLDER, each NAME.onnx with PyTorch's losses of some steps, NAME.json.
 
-usage: onnx_coverage.py FOLDER [NAME...]; without names all. Exit status 77 where PyTorch is absent (Debian: python3-torch, python3-onnx).
+usage: onnx_coverage.py FOLDER [--set N] [NAME...]; without names all, without a set of operators each with its own. Exit status 77 where PyTorch is absent (Debian: python3-torch, python3-onnx).
 The input of all steps is numbers(...), which a reader can make again.
 """
 
@@ -66,9 +66,10 @@ def losses_of(network, given, labels, rate):
     return losses
 
 
-def write(name, folder):
+def write(name, folder, wanted):
     torch.manual_seed(11)
     make, opset = NETWORKS[name]
+    opset = wanted or opset
     network, sample = make(), sample_of(name)
     with torch.no_grad():  # norms and biases that start at ones and zeros would hide what is left out
         for parameter in network.parameters():
@@ -90,12 +91,14 @@ def write(name, folder):
 
 
 def main():
-    folder, names = sys.argv[1], sys.argv[2:] or NETWORKS
+    folder, names, wanted = sys.argv[1], sys.argv[2:], 0
+    if names[:1] == ["--set"]:
+        names, wanted = names[2:], int(names[1])
     os.makedirs(folder, exist_ok=True)
     torch.set_num_threads(1)  # they would wait for each other where there is one core
     warnings.filterwarnings("ignore")
-    for name in names:
-        write(name, folder)
+    for name in names or NETWORKS:
+        write(name, folder, wanted)
 
 
 if __name__ == "__main__":
