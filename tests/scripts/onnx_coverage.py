@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Exports networks of many kinds by PyTorch to FOLDER, each NAME.onnx with PyTorch's losses of some steps, NAME.json.
 
-usage: onnx_coverage.py FOLDER [--set N] [NAME...]; without names all, without a set of operators each with its own. Exit status 77 where PyTorch is absent (Debian: python3-torch, python3-onnx).
+usage: onnx_coverage.py FOLDER [--set N] [NAME...]; without names all, without a set of operators each with its own.
+Exit status 77 where PyTorch is absent (Debian: python3-torch, python3-onnx).
 The input of all steps is numbers(...), which a reader can make again.
 """
 
