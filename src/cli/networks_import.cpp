@@ -86,6 +86,11 @@ void print_import_json(const ImportOptions& options, const Imported& imported) {
                            {"nodes", obstacle.nodes},
                            {"reason", obstacle.reason},
                            {"first_node", obstacle.first_node}});
+  Json coverage = Json::array();
+  if (imported.file.network)
+    for (const interchange::Coverage& row : imported.file.network->coverage)
+      coverage.push_back(
+          {{"op", row.type}, {"nodes", row.nodes}, {"becomes", row.becomes}, {"ours", row.ours}});
   const interchange::GraphTotals& totals = imported.totals;
   Json json{{"file", options.file.string()},
             {"format", name(imported.file.format)},
@@ -106,6 +111,7 @@ void print_import_json(const ImportOptions& options, const Imported& imported) {
     const interchange::OnnxNetwork& network = *imported.file.network;
     json["foreign_ops"] = foreign_ops(network);
     json["recognised"] = network.recognised;
+    json["coverage"] = coverage;
     json["weights_in_file"] = network.numbers_in_file;
     json["weights_left_out"] = network.numbers_left_out;
   }
@@ -132,6 +138,19 @@ void print_coverage(const interchange::OnnxNetwork& network, std::int64_t ops) {
                                     network.numbers_in_file, network.numbers_left_out));
 }
 
+// What became of the nodes by their types; then why some are not ours, and which of them comes first.
+void print_tables(const interchange::OnnxNetwork& network) {
+  TextTable coverage({"op", "nodes", "becomes"});
+  for (const interchange::Coverage& row : network.coverage)
+    coverage.add({row.type, fmt::format("{}", row.nodes), row.ours ? row.becomes : "not ours"});
+  if (!network.coverage.empty()) fmt::print("\n{}", coverage.text());
+  if (network.obstacles.empty()) return;
+  TextTable obstacles({"op", "nodes", "first", "why"});
+  for (const interchange::Obstacle& obstacle : network.obstacles)
+    obstacles.add({obstacle.type, fmt::format("{}", obstacle.nodes), obstacle.first_node, obstacle.reason});
+  fmt::print("\n{}", obstacles.text());
+}
+
 void print_import(const ImportOptions& options, const Imported& imported) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<20} {}\n", what, value);
@@ -153,18 +172,13 @@ void print_import(const ImportOptions& options, const Imported& imported) {
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", count, type);
   line("op types", types);
   if (imported.file.network) print_coverage(*imported.file.network, totals.ops);
-  if (imported.training.obstacle.empty()) {
+  if (imported.training.obstacle.empty())
     line("training", fmt::format("possible: {} a step, {} saved for the backward pass",
                                  format_flops(static_cast<double>(imported.training.flops)),
                                  format_bytes(imported.training.saved_bytes)));
-    return;
-  }
-  line("training", "not possible: " + imported.training.obstacle);
-  if (!imported.file.network || imported.file.network->obstacles.empty()) return;
-  TextTable table({"op", "nodes", "first", "why"});
-  for (const interchange::Obstacle& obstacle : imported.file.network->obstacles)
-    table.add({obstacle.type, fmt::format("{}", obstacle.nodes), obstacle.first_node, obstacle.reason});
-  fmt::print("\n{}", table.text());
+  else
+    line("training", "not possible: " + imported.training.obstacle);
+  if (imported.file.network) print_tables(*imported.file.network);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ const std::map<const graph::OpDef*, ExportRule>& export_rules() {
     std::map<const graph::OpDef*, ExportRule> all;
     for (const auto& rows :
          {image_export_rows(), matrix_export_rows(), recurrent_export_rows(), elementwise_export_rows(),
+          arithmetic_export_rows(), reduction_export_rows(), cut_export_rows(), resize_export_rows(),
           shape_export_rows(), attention_export_rows(), norm_export_rows()})
       for (const ExportRow& row : rows) all[row.op] = row.rule;
     return all;
@@ -53,6 +54,10 @@ onnx::Attribute attribute(const char* name, double value) {
 }
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values) {
   return {.name = name, .kind = onnx::Attribute::Kind::integers, .integers = std::move(values)};
+}
+
+onnx::Attribute attribute(const char* name, const char* text) {
+  return {.name = name, .kind = onnx::Attribute::Kind::text, .text = text};
 }
 
 onnx::Attribute attribute(const char* name, onnx::Tensor value) {

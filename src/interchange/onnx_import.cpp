@@ -1,5 +1,6 @@
 #include "interchange/onnx_import.h"
 
+#include "base/text.h"
 #include "graph/autodiff.h"
 #include "interchange/onnx_patterns.h"
 #include "interchange/text_format.h"
@@ -20,7 +21,8 @@ const std::unordered_map<std::string, ImportRule>& import_rules() {
     std::unordered_map<std::string, ImportRule> all;
     for (const auto& rows :
          {image_import_rows(), matrix_import_rows(), recurrent_import_rows(), elementwise_import_rows(),
-          shape_import_rows(), attention_import_rows(), norm_import_rows()})
+          arithmetic_import_rows(), reduction_import_rows(), shape_import_rows(), cut_import_rows(),
+          resize_import_rows(), attention_import_rows(), norm_import_rows()})
       for (const ImportRow& row : rows) all[row.type] = row.rule;
     return all;
   }();
@@ -52,7 +54,8 @@ ImportContext::Options context_options(const onnx::Model& model, const OnnxImpor
 class OnnxImport {
  public:
   OnnxImport(const onnx::Model& model, const OnnxImportOptions& options, bool masked, const std::string& who)
-      : model_(checked(model, who)),
+      : file_(model),
+        model_(checked(model, who)),
         who_(who),
         known_(model_, options.batch),
         recognised_(fuse_patterns(model_, known_)),
@@ -62,9 +65,10 @@ class OnnxImport {
 
   OnnxNetwork run() && {
     out_.exchange.name = model_.graph_name;
-    out_.recognised = std::move(recognised_);
     for (const onnx::Node& node : model_.nodes)
       if (!take_constants(node) && !context_.is_folded(node)) add(node);
+    out_.recognised = recognised_.counts;
+    cover();
     for (const onnx::ValueInfo& output : model_.outputs)
       if (const ValueId value = output_of(output.name); value != graph::kNone) out_.graph.mark_output(value);
     out_.tokens = context_.tokens();
@@ -96,7 +100,42 @@ class OnnxImport {
           fail(ErrorKind::config, "{}: node '{}' makes '{}', which there is already", who,
                ImportContext::name(node), output);
     }
-    return model;
+    onnx::Model copy = model;
+    take_weights_by_other_names(copy);
+    return copy;
+  }
+
+  // PyTorch writes weights with the same numbers once, and an Identity for each other name. Matrices are so
+  // shared indeed; vectors only began alike, and are trained each for itself.
+  static void take_weights_by_other_names(onnx::Model& model) {
+    std::unordered_map<std::string, std::size_t> weights;
+    for (std::size_t i = 0; i < model.initializers.size(); ++i) weights[model.initializers[i].name] = i;
+    std::unordered_set<std::string> outputs;
+    for (const onnx::ValueInfo& output : model.outputs) outputs.insert(output.name);
+    std::unordered_map<std::string, std::string> shared;
+    std::vector<onnx::Node> nodes;
+    std::size_t copied = 0;
+    for (onnx::Node& node : model.nodes) {
+      for (std::string& input : node.inputs)
+        if (const auto known = shared.find(input); known != shared.end()) input = known->second;
+      const bool is_name = node.type == "Identity" && node.domain.empty() && node.inputs.size() == 1 &&
+                           node.outputs.size() == 1 && !outputs.contains(node.outputs[0]) &&
+                           weights.contains(node.inputs[0]) && copied < kMostCopied;
+      if (!is_name) {
+        nodes.push_back(std::move(node));
+        continue;
+      }
+      onnx::Tensor weight = model.initializers[weights.at(node.inputs[0])];
+      if (weight.dims.size() != 1) {
+        shared[node.outputs[0]] = weight.name;
+        continue;
+      }
+      copied += weight.numbers.size() + 1;
+      weight.name = node.outputs[0];
+      weights[weight.name] = model.initializers.size();
+      model.initializers.push_back(std::move(weight));
+    }
+    model.nodes = std::move(nodes);
   }
 
   // Values that are the same for all samples are no ops. Returns whether the node makes such ones alone.
@@ -105,6 +144,39 @@ class OnnxImport {
     if (all)
       for (const std::string& output : node.outputs) context_.add_constant(output, known_.constant(output));
     return all;
+  }
+
+  // Says of each node of the file what became of it.
+  void cover() {
+    std::unordered_set<std::string> folded_outputs;
+    for (const onnx::Node& node : model_.nodes)
+      if (context_.is_folded(node) && !node.outputs.empty()) folded_outputs.insert(node.outputs[0]);
+    std::map<std::pair<std::string, std::string>, Coverage> rows;
+    for (const onnx::Node& node : file_.nodes) {
+      const std::string first = node.outputs.empty() ? "" : node.outputs[0];
+      const auto pattern = recognised_.by_output.find(first);
+      const auto made = became_.find(first);
+      Coverage found{.type = node.type, .becomes = "part of what was recognised"};
+      if (node.type == "Identity") found.becomes = "no op";
+      if (made != became_.end()) found.becomes = made->second;
+      if (made != became_.end() && obstacles_.contains(first)) found.ours = false;
+      if (found.ours && pattern != recognised_.by_output.end()) found.becomes = pattern->second;
+      if (folded_outputs.contains(first)) found.becomes = "part of the op before it";
+      if (known_.makes_constants(node)) found.becomes = "the same for all samples";
+      ++rows.try_emplace({found.type, found.becomes}, found).first->second.nodes;
+    }
+    for (const auto& [key, row] : rows) out_.coverage.push_back(row);
+  }
+
+  // The ops that a rule added, each once.
+  std::string ops_since(std::size_t before) const {
+    std::string made;
+    std::vector<std::string> types;
+    for (std::size_t i = before; i < out_.exchange.nodes.size(); ++i) {
+      const std::string& type = out_.exchange.nodes[i].type;
+      if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+    }
+    return types.empty() ? "no op" : joined(types, ", ");
   }
 
   // A value that cannot be moved into the file's shape is no output.
@@ -131,6 +203,9 @@ class OnnxImport {
   void add(const onnx::Node& node) {
     const std::size_t before = out_.exchange.nodes.size();
     const std::string problem = try_rule(node);
+    const std::string first = node.outputs.empty() ? "" : node.outputs[0];
+    became_[first] = problem.empty() ? ops_since(before) : "not ours: " + problem;
+    if (!problem.empty()) obstacles_.insert(first);
     if (!problem.empty()) meet_obstacle(node, problem);
     for (std::size_t i = before; i < out_.exchange.nodes.size(); ++i)
       total_flops_ += static_cast<double>(out_.exchange.nodes[i].flops) +
@@ -162,15 +237,19 @@ class OnnxImport {
   }
 
   static constexpr std::size_t kMostObstacles = 100;
+  static constexpr std::size_t kMostCopied = std::size_t{1} << 22;  // numbers; a small file may ask for many
 
+  const onnx::Model& file_;
   onnx::Model model_;  // with fused nodes
   const std::string& who_;
   KnownValues known_;
-  std::map<std::string, std::int64_t> recognised_;
+  Recognised recognised_;
   OnnxNetwork out_;
   ImportContext context_;
   NodeConverter converter_;
   OpaqueNodes opaque_;
+  std::unordered_map<std::string, std::string> became_;  // by the first value of each node that was imported
+  std::unordered_set<std::string> obstacles_;            // the first values of those that are not ours
   double total_flops_ = 0;
 };
 
@@ -196,7 +275,7 @@ TrainingForm training_form(const OnnxNetwork& network) {
   if (graph.outputs().size() != 1)
     return {.obstacle = fmt::format("it has {} outputs, wants one", graph.outputs().size())};
   const ValueId logits = graph.outputs().front();
-  const Shape& shape = graph.shape(logits);
+  const Shape shape = graph.shape(logits);  // a copy: nodes are added
   if (shape.rank() != 2 || graph.dtype(logits) != DType::f32)
     return {.obstacle = fmt::format("its output is {}, wants f32 (N, classes)",
                                     graph.value(logits).type.to_string())};
@@ -227,72 +306,6 @@ TrainingForm training_form(const OnnxNetwork& network) {
   return {.flops = graph::total_cost(graph).flops,
           .saved_bytes = graph::total_bytes_saved(graph),
           .obstacle = ""};
-}
-
-TensorSpec OpaqueNodes::input_spec(const std::string& value) const {
-  if (value.empty()) return {};
-  if (const onnx::Tensor* content = context_.constant(value)) return {true, content->dims, content->dtype};
-  if (const graph::ValueId id = context_.value(value); id != graph::kNone)
-    return spec_of(context_.graph().value(id).type);
-  if (const auto found = specs_.find(value); found != specs_.end()) return found->second;
-  return context_.declared(value);
-}
-
-// Shapes of our graph go before those that are known without it.
-TensorSpec OpaqueNodes::output_spec(const onnx::Node& node, std::size_t output) const {
-  const TensorSpec said = context_.declared(node.outputs[output]);
-  if (said.elements()) return said;
-  std::vector<TensorSpec> inputs;
-  for (const std::string& input : node.inputs) inputs.push_back(input_spec(input));
-  const TensorSpec followed = output_specs(context_.known(), node, std::move(inputs))[output];
-  if (followed.has_shape) return followed;
-  const TensorSpec& known = context_.known().spec(node.outputs[output]);
-  return known.has_shape ? known : said;
-}
-
-void OpaqueNodes::add(const onnx::Node& node) {
-  OpNode made{
-      .name = context_.name(node),
-      .type = node.domain.empty() || node.domain == kOwnDomain ? node.type : node.domain + "." + node.type};
-  for (const std::string& input : node.inputs) {
-    const TensorSpec spec = input_spec(input);
-    made.bytes_moved += spec.bytes();
-    const graph::ValueId id = context_.value(input);
-    if (const auto found = made_.find(input); found != made_.end()) {
-      made.inputs.push_back(found->second);
-    } else if (id != graph::kNone) {
-      if (const std::optional<OpInput> from = converter_.producer(id)) made.inputs.push_back(*from);
-    }
-    const bool trained = context_.constant(input) != nullptr && id == graph::kNone &&
-                         !spec.dtype.starts_with('i') && !spec.dims.empty();
-    if (trained && counted_.insert(input).second) made.parameters += spec.elements().value_or(0);
-  }
-  for (const onnx::Attribute& attribute : node.attributes)
-    made.attributes.emplace_back(attribute.name, attribute.to_string());
-  const int index = static_cast<int>(out_.nodes.size());
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const TensorSpec spec = node.outputs[i].empty() ? TensorSpec{} : output_spec(node, i);
-    made.outputs.push_back(spec);
-    made.bytes_moved += spec.bytes();
-    if (node.outputs[i].empty()) continue;
-    const OpInput from{index, static_cast<int>(i), false};
-    made_[node.outputs[i]] = from;
-    specs_[node.outputs[i]] = spec;
-    if (const std::optional<graph::TensorType> type = type_of(spec)) {
-      const graph::ValueId value = context_.graph().add_input(node.outputs[i], *type);
-      converter_.made_by(value, from);
-      context_.set_value(node.outputs[i], value);
-    }
-  }
-  if (!made.outputs.empty()) {
-    const std::int64_t results = made.outputs[0].elements().value_or(0);
-    const TensorSpec left = node.inputs.empty() ? TensorSpec{} : input_spec(node.inputs[0]);
-    if (node.type == "MatMul" && !left.dims.empty())
-      made.flops = 2 * results * std::clamp<std::int64_t>(left.dims.back(), 0, kMaxElements);
-    else
-      made.elementwise_flops = results;
-  }
-  out_.nodes.push_back(std::move(made));
 }
 
 }  // namespace trainyard::interchange

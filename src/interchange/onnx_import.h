@@ -22,6 +22,14 @@ struct Obstacle {
   std::int64_t nodes = 0;
 };
 
+// Says what nodes of one type became.
+struct Coverage {
+  std::string type;     // as the file has it
+  std::string becomes;  // our ops, what was recognised, or why there is no op
+  std::int64_t nodes = 0;
+  bool ours = true;
+};
+
 struct OnnxNetwork {
   // All nodes but those that were folded into others. Where a node is one of ours, its type and costs are
   // those of our op; else the type is ONNX's.
@@ -29,6 +37,7 @@ struct OnnxNetwork {
   // The network, with its outputs marked, when there are no obstacles; else the part of it that is ours.
   graph::Graph graph;
   std::vector<Obstacle> obstacles;
+  std::vector<Coverage> coverage;  // of all nodes of the file, by type
   // Numbers of parameters that the file holds, and that it leaves to its caller.
   std::int64_t numbers_in_file = 0, numbers_left_out = 0;
   // Counts what was recognised in several nodes ("attention").

@@ -24,16 +24,16 @@ TEST(OnnxImport, OpenBatchIsTheOneThatIsAskedFor) {
 }
 
 TEST(OnnxImport, OpsThatAreNotOursStayInTheExchangeGraph) {
-  const OnnxNetwork network = import_model(small_onnx_model("HardSwish", 2));
+  const OnnxNetwork network = import_model(small_onnx_model("Floor", 2));
   ASSERT_EQ(network.obstacles.size(), 1u);
-  EXPECT_EQ(network.obstacles[0].type, "HardSwish");
+  EXPECT_EQ(network.obstacles[0].type, "Floor");
   EXPECT_EQ(network.obstacles[0].nodes, 1);
   EXPECT_NE(training_form(network).obstacle, "");
   ASSERT_EQ(network.exchange.nodes.size(), 3u);
-  const OpNode &swish = network.exchange.nodes[1], &dense = network.exchange.nodes[2];
-  EXPECT_EQ(swish.type, "HardSwish");
-  EXPECT_EQ(swish.outputs[0].dims, (std::vector<std::int64_t>{2, 4, 6, 6}));
-  EXPECT_EQ(swish.inputs, (std::vector<OpInput>{{0, 0, false}}));
+  const OpNode &floor = network.exchange.nodes[1], &dense = network.exchange.nodes[2];
+  EXPECT_EQ(floor.type, "Floor");
+  EXPECT_EQ(floor.outputs[0].dims, (std::vector<std::int64_t>{2, 4, 6, 6}));
+  EXPECT_EQ(floor.inputs, (std::vector<OpInput>{{0, 0, false}}));
   // Its shape follows, so that what stands behind it is ours again.
   EXPECT_EQ(dense.type, "dense");
   EXPECT_EQ(dense.inputs, (std::vector<OpInput>{{1, 0, false}}));

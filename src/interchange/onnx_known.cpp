@@ -188,7 +188,8 @@ void KnownValues::follow(const onnx::Node& node) {
   const std::vector<TensorSpec> followed = followed_specs(node);
   bool constant = !node.inputs.empty();
   for (const std::string& input : node.inputs) constant = constant && (input.empty() || is_constant(input));
-  if (node.type == "Shape" && !node.inputs.empty() && spec(node.inputs[0]).elements()) constant = true;
+  const bool of_shape = node.type == "Shape" || node.type == "Size";
+  if (of_shape && !node.inputs.empty() && spec(node.inputs[0]).elements()) constant = true;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const std::string& name = node.outputs[i];
     if (followed[i].has_shape) specs_[name] = followed[i];
@@ -268,8 +269,16 @@ Shared KnownValues::compute(const onnx::Node& node, std::size_t output, int dept
   const TensorSpec dst = followed_specs(node)[output];
   if (node.type == "Shape") {
     const TensorSpec src = node.inputs.empty() ? TensorSpec{} : spec(node.inputs[0]);
-    if (!src.elements() || node.find("start") != nullptr || node.find("end") != nullptr) return nullptr;
-    return std::make_shared<const Numbers>(src.dims.begin(), src.dims.end());
+    if (!src.elements()) return nullptr;
+    const auto rank = static_cast<std::int64_t>(src.dims.size());
+    const Section part = section_of(rank, node.integer("start", 0), node.integer("end", rank), 1);
+    const auto begin = src.dims.begin() + part.begin;
+    return std::make_shared<const Numbers>(begin, begin + part.count);
+  }
+  if (node.type == "Size") {
+    const TensorSpec src = node.inputs.empty() ? TensorSpec{} : spec(node.inputs[0]);
+    return src.elements() ? std::make_shared<const Numbers>(1, static_cast<double>(*src.elements()))
+                          : nullptr;
   }
   Operands operands{.dst = dst};
   for (const std::string& input : node.inputs) {

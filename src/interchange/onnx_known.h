@@ -13,6 +13,17 @@ struct Origin {
   std::int64_t index = 0;
 };
 
+// A number that is added to a score hides its step when it is no more than this.
+inline constexpr double kHidden = -1e4;
+
+// The places begin, begin + step, ... of an axis that a slice takes.
+struct Section {
+  std::int64_t begin = 0, count = 0, step = 1;
+};
+// Returns them for bounds as files give them: negative ones count from the end, and they may lie outside.
+// REQUIRES: step is not 0.
+Section section_of(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step);
+
 inline constexpr const char* kProducer = "trainyard";  // of our own files
 
 // Sets the dimension of an input that the file leaves open: the first one, and the second of token ids in our

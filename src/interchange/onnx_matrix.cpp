@@ -2,6 +2,7 @@
 
 #include "interchange/onnx_rules.h"
 #include "ops/dense.h"
+#include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
@@ -48,10 +49,32 @@ ValueId add_dense(ImportContext& context, const onnx::Node& node, const DenseInp
   return ops::dense(context.graph(), context.name(node), inputs.src, made, bias);
 }
 
+// alpha A B + beta C, where it is no dense layer.
+ValueId general_gemm(ImportContext& context, const onnx::Node& node) {
+  graph::Graph& graph = context.graph();
+  const std::string name = context.name(node);
+  const ValueId a = context.tensor(node, 0), b = context.tensor(node, 1);
+  if (graph.shape(a).rank() != 2 || graph.shape(b).rank() != 2)
+    context.decline("its factors are {} and {}", graph.shape(a).to_string(), graph.shape(b).to_string());
+  const auto scaled = [&](const char* what, ValueId value, double factor) {
+    return factor == 1 ? value : ops::scale(graph, name + what, value, factor);
+  };
+  const ValueId product =
+      scaled("/alpha",
+             ops::matmul(graph, name, a, b, {node.integer("transA", 0) != 0, node.integer("transB", 0) != 0}),
+             node.number("alpha", 1));
+  if (!context.has(node, 2)) return product;
+  const Shape shape = graph.shape(product);
+  const ValueId added = scaled("/beta", context.tensor(node, 2), node.number("beta", 1));
+  return ops::add(graph, name + "/sum", {product, repeated(context, name, added, shape)});
+}
+
 ValueId import_gemm(ImportContext& context, const onnx::Node& node) {
-  if (node.number("alpha", 1) != 1 || node.number("beta", 1) != 1 || node.integer("transA", 0) != 0)
-    context.decline("alpha, beta or transA is not the usual one");
-  if (!context.is_state(node, 1)) context.decline("the second matrix is no weight");
+  const bool usual = node.number("alpha", 1) == 1 && node.number("beta", 1) == 1 &&
+                     node.integer("transA", 0) == 0 && context.is_state(node, 1);
+  const bool is_bias =
+      !context.has(node, 2) || (context.is_state(node, 2) && context.shape(node, 2).rank() == 1);
+  if (!usual || !is_bias) return general_gemm(context, node);
   Shape weight = context.shape(node, 1);
   if (weight.rank() != 2) context.decline("weight is {}", weight.to_string());
   const bool transposed = node.integer("transB", 0) == 0;
@@ -94,8 +117,28 @@ ValueId import_layer(ImportContext& context, const onnx::Node& node, bool transp
 }
 
 ValueId import_matmul(ImportContext& context, const onnx::Node& node) {
-  if (context.is_state(node, 1)) return import_layer(context, node, true);
-  return ops::matmul(context.graph(), context.name(node), context.tensor(node, 0), context.tensor(node, 1));
+  if (context.is_state(node, 1) && context.shape(node, 1).rank() == 2 && context.shape(node, 0).rank() > 1)
+    return import_layer(context, node, true);
+  graph::Graph& graph = context.graph();
+  const std::string name = context.name(node);
+  const ValueId a = context.tensor(node, 0), b = context.tensor(node, 1);
+  const Shape left = graph.shape(a), right = graph.shape(b);
+  if (left.rank() < 2 || right.rank() < 2) context.decline("a factor is a vector");
+  // The axes before the matrices are broadcast to each other.
+  Shape of_a = left.rank() >= right.rank() ? left : right, of_b = of_a;
+  const int lead = of_a.rank() - 2;
+  for (int axis = 0; axis < lead; ++axis)
+    for (const Shape* one : {&left, &right})
+      if (const int at = axis - (lead + 2 - one->rank()); at >= 0 && (*one)[at] != 1)
+        of_a[axis] = of_b[axis] = (*one)[at];
+  for (const int axis : {0, 1}) {
+    of_a[lead + axis] = left[left.rank() - 2 + axis];
+    of_b[lead + axis] = right[right.rank() - 2 + axis];
+  }
+  context.want_elements(of_a);
+  context.want_elements(of_b);
+  return ops::matmul(graph, name, repeated(context, name + "/a", a, of_a),
+                     repeated(context, name + "/b", b, of_b));
 }
 
 // The layer x W^T of a pattern.
@@ -142,30 +185,9 @@ Rows constant_ids(ImportContext& context, const onnx::Node& node) {
           .inner = shape.elements() / shape[0]};
 }
 
-// One place along an axis: a class token, a last step.
-ValueId take_one(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  Shape size = context.graph().shape(src), begin, left;
-  const std::int64_t given = node.integer("axis", 0), axis = given < 0 ? given + size.rank() : given;
-  const std::vector<std::int64_t> places = context.integers(node, 1);
-  if (axis < 0 || axis >= size.rank() || places.size() != 1 ||
-      !context.constant(node.inputs[1])->dims.empty())
-    context.decline("only one place along an axis can be taken");
-  for (int i = 0; i < size.rank(); ++i) {
-    begin.append(0);
-    if (i != axis) left.append(size[i]);
-  }
-  const auto at = static_cast<int>(axis);
-  begin[at] = places[0] < 0 ? places[0] + size[at] : places[0];
-  if (begin[at] < 0 || begin[at] >= size[at]) context.decline("place {} of {}", places[0], size[at]);
-  size[at] = 1;
-  const ValueId cut = ops::slice(context.graph(), context.name(node), src, begin, size);
-  return ops::reshape(context.graph(), context.name(node) + "/place", cut, left);
-}
-
 ValueId import_gather(ImportContext& context, const onnx::Node& node) {
   if (!context.is_state(node, 0) && context.has(node, 1) && context.constant(node.inputs[1]) != nullptr)
-    return take_one(context, node);
+    return import_places(context, node);
   if (node.integer("axis", 0) != 0 || !context.is_state(node, 0))
     context.decline("only rows of a weight can be looked up");
   const Shape table = context.shape(node, 0);

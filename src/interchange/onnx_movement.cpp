@@ -105,16 +105,21 @@ std::optional<Move> KnownValues::movement(const onnx::Node& node, std::size_t ou
   if (node.type == "Slice" && node.inputs.size() > 1) {
     const auto starts = numbers(node.inputs[1]);
     const auto axes = node.inputs.size() > 3 ? numbers(node.inputs[3]) : nullptr;
+    const auto steps = node.inputs.size() > 4 ? numbers(node.inputs[4]) : nullptr;
     if (starts == nullptr || dst.dims.size() != src.dims.size()) return std::nullopt;
+    if (steps == nullptr && node.inputs.size() > 4) return std::nullopt;
     std::int64_t first = 0;
+    Dims strides = from;
     for (std::size_t i = 0; i < starts->size(); ++i) {
       std::int64_t axis = axes != nullptr ? whole_of(axes->at(i)) : static_cast<std::int64_t>(i);
       if (axis < 0) axis += static_cast<std::int64_t>(src.dims.size());
-      const std::int64_t dim = src.dims[static_cast<std::size_t>(axis)];
-      const std::int64_t start = std::clamp(whole_of((*starts)[i]), -dim, dim);
-      first += (start < 0 ? start + dim : start) * from[static_cast<std::size_t>(axis)];
+      const auto at = static_cast<std::size_t>(axis);
+      const std::int64_t step = steps != nullptr ? whole_of(steps->at(i)) : 1;
+      const Section section = section_of(src.dims[at], whole_of((*starts)[i]), 0, step);
+      first += section.begin * from[at];
+      strides[at] *= section.step;
     }
-    return affine(dst.dims, from, first);
+    return affine(dst.dims, strides, first);
   }
   if (node.type == "Split") {
     const std::optional<std::size_t> axis = axis_of(node, 0, src);

@@ -102,6 +102,10 @@ ValueId import_rms_norm(ImportContext& context, const onnx::Node& node) {
 }
 
 ValueId add_unit(ImportContext& context, const onnx::Node& node, const ops::SmoothUnitAttrs& attrs) {
+  // Images stay images, in whatever layout they lie.
+  if (!attrs.gated && !context.has_rows(node, 0) &&
+      context.graph().shape(context.tensor(node, 0)).rank() != 3)
+    return ops::smooth_unit(context.graph(), context.name(node), context.tensor(node, 0), attrs);
   Rows rows = context.rows(node, 0);
   Shape shape = context.shape(node, 0);
   if (attrs.gated) shape[shape.rank() - 1] /= 2;

@@ -47,6 +47,7 @@ void PatternGraph::replace(std::size_t place, onnx::Node node) {
   for (const std::string& input : old.inputs)
     if (const auto found = readers_.find(input); found != readers_.end()) std::erase(found->second, place);
   for (const std::string& input : node.inputs) readers_[input].push_back(place);
+  last_replaced_ = node.outputs.at(0);
   old = std::move(node);
 }
 
@@ -101,15 +102,16 @@ onnx::Node fused_node(const onnx::Node& last, const char* type, const char* doma
           .attributes = std::move(attributes)};
 }
 
-std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known) {
-  std::map<std::string, std::int64_t> found;
-  for (const auto& patterns :
-       {unit_patterns(), rotary_patterns(), attention_patterns(), position_patterns()}) {
+Recognised fuse_patterns(onnx::Model& model, const KnownValues& known) {
+  Recognised found;
+  for (const auto& patterns : {unit_patterns(), recurrent_patterns(), rotary_patterns(), attention_patterns(),
+                               position_patterns()}) {
     PatternGraph graph(model, known);
     for (std::size_t place = 0; place < graph.size(); ++place)
       for (const PatternRow& pattern : patterns)
         if (is_whole(graph.node(place)) && pattern.match(graph, place)) {
-          if (pattern.name != nullptr) ++found[pattern.name];
+          if (pattern.name != nullptr) ++found.counts[pattern.name];
+          if (pattern.name != nullptr) found.by_output[graph.last_replaced()] = pattern.name;
           break;
         }
     graph.drop_unread();

@@ -9,7 +9,8 @@
 namespace trainyard::interchange {
 
 // Nodes of this domain are ops of ours that ONNX has not: "Linear" (x W^T), "Silu", "Gated" (of two halves),
-// "Positions", "Rotary" and "Attention". Only patterns make them: no file can have a domain of this name.
+// "Positions", "Rotary", "Attention", and recurrent layers with a framework's weights. Only patterns make
+// them: no file can have a domain of this name.
 inline constexpr const char* kOwnDomain = "\x01";
 
 // PatternGraph is a model whose nodes can be replaced by fewer that do the same.
@@ -28,6 +29,8 @@ class PatternGraph {
   std::size_t place_of(const std::string& value) const { return makers_.at(value); }
   // Puts another node at the place of one; it makes the same first value.
   void replace(std::size_t place, onnx::Node node);
+  // Returns the first value of the node that was put somewhere last.
+  const std::string& last_replaced() const { return last_replaced_; }
 
   // Returns the other input of a node of two inputs, where one is `value`.
   static std::optional<std::string> other(const onnx::Node& node, const std::string& value);
@@ -51,6 +54,7 @@ class PatternGraph {
   std::unordered_map<std::string, std::vector<std::size_t>> readers_;
   std::unordered_set<std::string> outputs_;
   std::vector<bool> read_before_;
+  std::string last_replaced_;
 };
 
 // Returns a node of our own domain, or of ONNX's, that makes what `last` makes first.
@@ -68,15 +72,18 @@ struct PatternRow {
 // Lists the patterns of a file, in the order in which they are tried. Attention goes before positions, so
 // that no mask is taken for a table.
 std::vector<PatternRow> unit_patterns();
+std::vector<PatternRow> recurrent_patterns();
 std::vector<PatternRow> rotary_patterns();
 std::vector<PatternRow> attention_patterns();
 std::vector<PatternRow> position_patterns();
 
-// A number that is added to a score hides its step when it is no more than this.
-inline constexpr double kHidden = -1e4;
+struct Recognised {
+  std::map<std::string, std::int64_t> counts;              // by name
+  std::unordered_map<std::string, std::string> by_output;  // of the nodes that stand for it now
+};
 
-// Replaces all that is recognised, and counts it by name.
-std::map<std::string, std::int64_t> fuse_patterns(onnx::Model& model, const KnownValues& known);
+// Replaces all that is recognised.
+Recognised fuse_patterns(onnx::Model& model, const KnownValues& known);
 
 // A Place is where an element was before it was moved.
 struct Place {

@@ -12,7 +12,10 @@ using graph::ValueId;
 std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
   if (!spec.elements() || spec.dims.size() > static_cast<std::size_t>(Shape::kMaxRank)) return std::nullopt;
   graph::TensorType type;
-  for (const std::int64_t dim : spec.dims) type.shape.append(dim);
+  for (const std::int64_t dim : spec.dims) {
+    if (dim < 1) return std::nullopt;
+    type.shape.append(dim);
+  }
   if (spec.dtype == "i64" || spec.dtype == "f16" || spec.dtype == "bf16") {
     type.dtype = spec.dtype == "i64" ? DType::i32 : DType::f32;
     return type;
@@ -27,7 +30,11 @@ std::optional<graph::TensorType> type_of(const TensorSpec& spec) {
 
 ImportContext::ImportContext(const onnx::Model& model, const KnownValues& known, graph::Graph& graph,
                              Options options)
-    : known_(known), graph_(graph), options_(std::move(options)) {
+    : known_(known),
+      graph_(graph),
+      options_(std::move(options)),
+      opset_(model.opset),
+      own_file_(model.producer == kProducer) {
   for (const onnx::Tensor& tensor : model.initializers) constants_[tensor.name] = &tensor;
   for (const onnx::ValueInfo& value : model.values) declared_[value.name] = value.spec;
   for (const onnx::ValueInfo& value : model.outputs) {
@@ -41,6 +48,9 @@ ImportContext::ImportContext(const onnx::Model& model, const KnownValues& known,
     inputs_[value.name] = std::move(spec);
     roles_[value.name] = value.doc;
   }
+  const auto is_sample = [&](const auto& role) { return role.second.empty(); };
+  if (std::count_if(roles_.begin(), roles_.end(), is_sample) == 1)
+    sample_ = std::find_if(roles_.begin(), roles_.end(), is_sample)->first;
   for (const onnx::Node& node : model.nodes)
     for (const std::string& input : node.inputs)
       if (!input.empty() && !known_.makes_constants(node)) readers_[input].push_back(&node);
@@ -59,8 +69,8 @@ ValueId ImportContext::value(const std::string& value) const {
 }
 
 const onnx::Tensor* ImportContext::constant(const std::string& value) const {
-  const auto found = constants_.find(value);
-  return found == constants_.end() ? nullptr : found->second;
+  if (const auto found = constants_.find(value); found != constants_.end()) return found->second;
+  return known_.is_constant(value) ? known_.constant(value) : nullptr;  // of a node further behind
 }
 
 TensorSpec ImportContext::declared(const std::string& value) const {
@@ -101,9 +111,32 @@ ValueId ImportContext::tensor(const onnx::Node& node, std::size_t input) {
   if (!has(node, input)) decline("input {} is missing", input);
   const std::string& name = node.inputs[input];
   if (const ValueId known = tensor_of(name); known != graph::kNone) return known;
+  if ((known_.is_constant(name) && known_.maker(name) != nullptr) || is_mask(name)) return add_fixed(name);
   if (constants_.contains(name)) return state(node, input, shape(node, input));
   if (inputs_.contains(name)) return add_input(name);
   decline("the shape of its input '{}' is not known", name);
+}
+
+// A mask lies in the file as weights do, but hides by numbers that no weight has.
+bool ImportContext::is_mask(const std::string& name) const {
+  const onnx::Tensor* tensor = constant(name);
+  const auto numbers = tensor != nullptr && tensor->dtype.starts_with('f') ? known_.numbers(name) : nullptr;
+  return numbers != nullptr &&
+         std::any_of(numbers->begin(), numbers->end(), [](double number) { return !(number > kHidden); });
+}
+
+// Numbers that no weight takes part in are not trained.
+ValueId ImportContext::add_fixed(const std::string& name) {
+  const std::optional<graph::TensorType> type = type_of(known_.spec(name));
+  const auto numbers = known_.numbers(name);
+  if (!type || numbers == nullptr || numbers->empty())
+    decline("the constant '{}' is {}", name, known_.spec(name).to_string());
+  const double first = numbers->front();
+  if (std::all_of(numbers->begin(), numbers->end(), [&](double number) { return number == first; }))
+    return values_[name] = ops::fill(graph_, name, *type, first);
+  if (type->dtype == DType::i32) decline("the constant '{}' is {}", name, known_.spec(name).to_string());
+  return values_[name] =
+             graph_.add_state(name, *type, graph::Role::statistic, graph::Initializer::listed(*numbers));
 }
 
 ValueId ImportContext::tensor_of(const std::string& name) {
@@ -185,7 +218,7 @@ bool ImportContext::is_state(const onnx::Node& node, std::size_t input) const {
     const graph::Role role = graph_.value(known).role;
     return role == graph::Role::parameter || role == graph::Role::statistic;
   }
-  return constants_.contains(name) || inputs_.contains(name);
+  return constants_.contains(name) || (inputs_.contains(name) && name != sample_);
 }
 
 Shape ImportContext::shape(const onnx::Node& node, std::size_t input) {
@@ -289,6 +322,11 @@ const onnx::Node* ImportContext::sole_reader(const std::string& value) const {
 void ImportContext::fold(const onnx::Node& node, ValueId value) {
   folded_.insert(&node);
   set_made(node, value);
+}
+
+int checked_axis(std::int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) ImportContext::decline("axis {} is not one of {} dimensions", axis, rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 void ImportContext::want_elements(const Shape& shape) {

@@ -10,6 +10,7 @@
 #include "interchange/onnx_export.h"
 #include "interchange/onnx_known.h"
 #include "interchange/onnx_model.h"
+#include "ops/window.h"
 
 // Rules turn ops of ours into nodes of ONNX, and the other way. A rule declines by an Error of kind
 // unsupported or shape, which says why.
@@ -44,6 +45,8 @@ class ImportContext {
   graph::Graph& graph() { return graph_; }
   const KnownValues& known() const { return known_; }
   bool training() const { return options_.training; }
+  std::int64_t opset() const { return opset_; }
+  bool is_own_file() const { return own_file_; }
 
   static std::string name(const onnx::Node& node);
   static bool has(const onnx::Node& node, std::size_t input) {
@@ -63,6 +66,9 @@ class ImportContext {
   // Keeps rows as the output `output` of the node, of this shape in the file, and returns their value.
   graph::ValueId keep_rows(const onnx::Node& node, const Rows& rows, const Shape& shape,
                            std::size_t output = 0);
+  // Tells whether a rule kept rows as the first output, and returns them. REQUIRES of the second: so it is.
+  bool made_rows(const onnx::Node& node) const { return rows_.contains(node.outputs.at(0)); }
+  const Rows& made_as_rows(const onnx::Node& node) const { return rows_.at(node.outputs.at(0)).rows; }
   // Says that all rows of what the node makes are equal.
   void note_equal_rows(const onnx::Node& node) { equal_rows_.insert(node.outputs.at(0)); }
   // Keeps what a rule made of the node.
@@ -117,6 +123,8 @@ class ImportContext {
 
  private:
   graph::ValueId add_input(const std::string& value);
+  bool is_mask(const std::string& value) const;
+  graph::ValueId add_fixed(const std::string& value);
   void add_tokens(const std::string& value);
   graph::ValueId tensor_of(const std::string& value);
   graph::ValueId rows_by_steps(const std::string& value);
@@ -138,6 +146,9 @@ class ImportContext {
   const KnownValues& known_;
   graph::Graph& graph_;
   const Options options_;
+  const std::int64_t opset_;
+  const bool own_file_;
+  std::string sample_;  // the input that is no weight, where there is just one
   graph::ValueId tokens_ = graph::kNone;
   std::unordered_map<std::string, ShapedRows> rows_;
   std::unordered_set<std::string> equal_rows_;
@@ -150,6 +161,28 @@ class ImportContext {
   std::unordered_set<std::string> outputs_;
   std::unordered_set<const onnx::Node*> folded_;
 };
+
+// A negative axis counts from the end; declines one that there is not.
+int checked_axis(std::int64_t axis, int rank);
+
+// Returns `src` with axes of length 1 before its own and repeated to this shape, where it is another.
+graph::ValueId repeated(ImportContext& context, const std::string& name, graph::ValueId src,
+                        const Shape& shape);
+
+// Reads the window of a node that walks over images; `kernel` is used where the node does not say it.
+ops::Window2d read_window(const onnx::Node& node, const Shape& image, std::array<std::int64_t, 2> kernel);
+
+// Returns constant places along an axis of what a node gathers from.
+graph::ValueId import_places(ImportContext& context, const onnx::Node& node);
+
+// Makes an op element by element of one input, on rows where the input lies as rows.
+template <typename Make>
+graph::ValueId of_each(ImportContext& context, const onnx::Node& node, std::size_t input, const Make& make) {
+  if (!context.has_rows(node, input)) return make(context.tensor(node, input));
+  Rows rows = context.rows(node, input);
+  rows.value = make(rows.value);
+  return context.keep_rows(node, rows, context.shape(node, input));
+}
 
 // Returns nothing where no type of ours is the same.
 std::optional<graph::TensorType> type_of(const TensorSpec& spec);
@@ -201,6 +234,7 @@ onnx::Attribute attribute(const char* name, std::int64_t value);
 onnx::Attribute attribute(const char* name, double value);
 onnx::Attribute attribute(const char* name, std::vector<std::int64_t> values);
 onnx::Attribute attribute(const char* name, onnx::Tensor value);
+onnx::Attribute attribute(const char* name, const char* text);
 // Returns a tensor that is written into the file.
 template <typename T>
 onnx::Tensor small_tensor(std::string name, const char* dtype, std::vector<std::int64_t> dims,
@@ -223,7 +257,15 @@ struct ExportRow {
   ExportRule rule;
 };
 
-// Each family has one pair, in a file of its name; onnx_elementwise.cpp also holds the matrix family.
+// Each family has one pair, in a file of its name.
+std::vector<ImportRow> arithmetic_import_rows();
+std::vector<ExportRow> arithmetic_export_rows();
+std::vector<ImportRow> reduction_import_rows();
+std::vector<ExportRow> reduction_export_rows();
+std::vector<ImportRow> cut_import_rows();
+std::vector<ExportRow> cut_export_rows();
+std::vector<ImportRow> resize_import_rows();
+std::vector<ExportRow> resize_export_rows();
 std::vector<ImportRow> image_import_rows();
 std::vector<ExportRow> image_export_rows();
 std::vector<ImportRow> matrix_import_rows();

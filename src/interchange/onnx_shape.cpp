@@ -24,94 +24,12 @@ void export_concat(ExportContext& context, const graph::Node& node) {
               {attribute("axis", std::int64_t{node.attrs<ops::ConcatAttrs>().axis})});
 }
 
-// A negative axis counts from the end.
-int checked_axis(std::int64_t axis, int rank) {
-  if (axis < -rank || axis >= rank) ImportContext::decline("axis {} is not one of {} dimensions", axis, rank);
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
 ValueId import_concat(ImportContext& context, const onnx::Node& node) {
   std::vector<ValueId> parts;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) parts.push_back(context.tensor(node, i));
   if (parts.empty()) context.decline("it joins nothing");
   const int axis = checked_axis(node.integer("axis", 1), context.graph().shape(parts[0]).rank());
   return ops::concat(context.graph(), context.name(node), std::move(parts), axis);
-}
-
-void export_slice(ExportContext& context, const graph::Node& node) {
-  const auto& attrs = node.attrs<ops::SliceAttrs>();
-  // Axes that stay whole are not named, so that a reader may choose another batch.
-  const Shape& src = context.graph().shape(node.inputs[0]);
-  std::vector<std::int64_t> begins, ends, axes;
-  for (int axis = 0; axis < attrs.begin.rank(); ++axis) {
-    if (attrs.size[axis] == src[axis]) continue;
-    begins.push_back(attrs.begin[axis]);
-    ends.push_back(attrs.begin[axis] + attrs.size[axis]);
-    axes.push_back(axis);
-  }
-  if (axes.empty()) return context.add(node, "Identity", {context.input(node, 0)});
-  context.add(node, "Slice",
-              {context.input(node, 0), context.constant(node, "begin", begins),
-               context.constant(node, "end", ends), context.constant(node, "axes", axes)});
-}
-
-ValueId import_slice(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  Shape begin, size = context.graph().shape(src);
-  for (int axis = 0; axis < size.rank(); ++axis) begin.append(0);
-  if (!context.has(node, 1)) context.decline("its bounds are attributes, as before set 10 of operators");
-  const std::vector<std::int64_t> starts = context.integers(node, 1), ends = context.integers(node, 2);
-  std::vector<std::int64_t> axes;
-  if (context.has(node, 3)) axes = context.integers(node, 3);
-  if (!context.has(node, 3))
-    for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  if (context.has(node, 4))
-    for (const std::int64_t step : context.integers(node, 4))
-      if (step != 1) context.decline("it takes steps of {}", step);
-  if (ends.size() != starts.size() || axes.size() != starts.size())
-    context.decline("{} starts, {} ends and {} axes", starts.size(), ends.size(), axes.size());
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const int axis = checked_axis(axes[i], size.rank());
-    const std::int64_t dim = context.graph().shape(src)[axis];
-    const auto inside = [dim](std::int64_t at) {
-      return std::clamp<std::int64_t>(at < 0 ? at + dim : at, 0, dim);
-    };
-    begin[axis] = inside(starts[i]);
-    size[axis] = inside(ends[i]) - begin[axis];
-    if (size[axis] < 1) context.decline("nothing is left of axis {}", axis);
-  }
-  return ops::slice(context.graph(), context.name(node), src, begin, size);
-}
-
-void export_pad(ExportContext& context, const graph::Node& node) {
-  const auto& attrs = node.attrs<ops::PadAttrs>();
-  std::vector<std::int64_t> pads = dims_of(attrs.before);
-  pads.insert(pads.end(), attrs.after.begin(), attrs.after.end());
-  context.add(node, "Pad", {context.input(node, 0), context.constant(node, "pads", pads)});
-}
-
-ValueId import_pad(ImportContext& context, const onnx::Node& node) {
-  const onnx::Tensor* fill = context.has(node, 2) ? context.constant(node.inputs[2]) : nullptr;
-  if (node.text("mode", "constant") != "constant" || context.has(node, 3) ||
-      (context.has(node, 2) && (fill == nullptr || fill->numbers != std::vector<double>{0})))
-    context.decline("only zeros on every axis are ours");
-  const ValueId src = context.tensor(node, 0);
-  const Shape& shape = context.graph().shape(src);
-  const std::vector<std::int64_t> pads =
-      context.has(node, 1) ? context.integers(node, 1) : node.integers("pads");
-  if (pads.size() != 2 * static_cast<std::size_t>(shape.rank()))
-    context.decline("{} pads for {}", pads.size(), shape.to_string());
-  Shape before, after, padded = shape;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const auto at = static_cast<std::size_t>(axis);
-    for (const std::int64_t pad : {pads[at], pads[at + pads.size() / 2]})
-      if (pad < 0 || pad > kMaxElements) context.decline("a pad of {}", pad);
-    before.append(pads[at]);
-    after.append(pads[at + pads.size() / 2]);
-    padded[axis] += before[axis] + after[axis];
-  }
-  context.want_elements(padded);
-  return ops::pad(context.graph(), context.name(node), src, before, after);
 }
 
 void export_reshape(ExportContext& context, const graph::Node& node) {
@@ -186,8 +104,8 @@ ValueId import_reshape(ImportContext& context, const onnx::Node& node) {
 
 ValueId import_flatten(ImportContext& context, const onnx::Node& node) {
   const Shape from = shape_of_input(context, node);
-  const std::int64_t axis = node.integer("axis", 1);
-  if (axis < 0 || axis > from.rank()) context.decline("axis {} of {}", axis, from.to_string());
+  const std::int64_t given = node.integer("axis", 1), axis = given < 0 ? given + from.rank() : given;
+  if (axis < 0 || axis > from.rank()) context.decline("axis {} of {}", given, from.to_string());
   std::int64_t rows = 1;
   for (int i = 0; i < axis; ++i) rows *= from[i];
   return add_reshape(context, node, {rows, from.elements_from(static_cast<int>(axis))});
@@ -255,64 +173,16 @@ ValueId import_expand(ImportContext& context, const onnx::Node& node) {
   const std::optional<graph::TensorType> type = type_of(wanted);
   if (!type) context.decline("its shape is not known");
   const Shape from = context.shape(node, 0), &to = type->shape;
-  if (!context.is_state(node, 0)) {
-    if (!(from == to)) context.decline("only a weight can be repeated");
-    return import_identity(context, node);
-  }
-  if (to.rank() < 2 || from.elements() != to[to.rank() - 1] || from[from.rank() - 1] != from.elements())
-    context.decline("{} becomes {}: only one vector can be repeated", from.to_string(), to.to_string());
   context.want_elements(to);
+  if (from == to) return import_identity(context, node);
+  const bool is_token = context.is_state(node, 0) && to.rank() >= 2 && from.elements() == to[to.rank() - 1] &&
+                        from[from.rank() - 1] == from.elements();
+  if (!is_token) return repeated(context, context.name(node), context.tensor(node, 0), to);
   Shape ids;
   for (int axis = 0; axis + 1 < to.rank(); ++axis) ids.append(to[axis]);
   const ValueId same = ops::fill(context.graph(), context.name(node) + "/id", {ids, DType::i32}, 0);
   return ops::embedding(context.graph(), context.name(node), context.state(node, 0, {1, from.elements()}),
                         same);
-}
-
-// The first of several outputs is returned, the others are kept.
-ValueId import_split(ImportContext& context, const onnx::Node& node) {
-  const ValueId src = context.tensor(node, 0);
-  const Shape whole = context.graph().shape(src);
-  const int axis = checked_axis(node.integer("axis", 0), whole.rank());
-  std::int64_t at = 0;
-  std::vector<ValueId> made;
-  for (const std::string& output : node.outputs) {
-    const TensorSpec& part = context.known().spec(output);
-    if (part.dims.size() != static_cast<std::size_t>(whole.rank()))
-      context.decline("its parts are not known");
-    Shape begin, size = whole;
-    for (int i = 0; i < whole.rank(); ++i) begin.append(0);
-    begin[axis] = at;
-    size[axis] = part.dims[static_cast<std::size_t>(axis)];
-    at += size[axis];
-    if (size[axis] < 1 || at > whole[axis]) context.decline("its parts are not those of its input");
-    made.push_back(ops::slice(context.graph(), context.name(node), src, begin, size));
-    context.set_value(output, made.back());
-  }
-  return made.front();
-}
-
-// The mean over the steps of sequences is that over the pixels of an image.
-ValueId import_reduce_mean(ImportContext& context, const onnx::Node& node) {
-  const Shape shape = context.shape(node, 0);
-  const std::vector<std::int64_t> axes =
-      context.has(node, 1) ? context.integers(node, 1) : node.integers("axes");
-  const bool keeps = node.integer("keepdims", 1) != 0;
-  if (shape.rank() == 4 &&
-      (axes == std::vector<std::int64_t>{2, 3} || axes == std::vector<std::int64_t>{-2, -1})) {
-    const ValueId mean =
-        ops::global_average_pool(context.graph(), context.name(node), context.tensor(node, 0));
-    return keeps ? ops::reshape(context.graph(), context.name(node) + "/pixels", mean,
-                                {shape[0], shape[1], 1, 1})
-                 : mean;
-  }
-  if (shape.rank() != 3 || axes.size() != 1 || checked_axis(axes[0], 3) != 1 || keeps)
-    context.decline("only the mean over the steps of sequences, or over the pixels of images, is ours");
-  graph::Graph& graph = context.graph();
-  const std::string name = context.name(node);
-  const ValueId columns = ops::permute(graph, name + "/columns", context.tensor(node, 0), {0, 2, 1});
-  return ops::global_average_pool(
-      graph, name, ops::reshape(graph, name + "/image", columns, {shape[0], shape[2], shape[1], 1}));
 }
 
 void export_dropout(ExportContext& context, const graph::Node& node) {
@@ -370,17 +240,17 @@ void export_permute(ExportContext& context, const graph::Node& node) {
 }  // namespace
 
 std::vector<ImportRow> shape_import_rows() {
-  return {{"Concat", import_concat},     {"Slice", import_slice},           {"Pad", import_pad},
-          {"Reshape", import_reshape},   {"Flatten", import_flatten},       {"Squeeze", import_squeeze},
-          {"Identity", import_identity}, {"Unsqueeze", import_unsqueeze},   {"Dropout", import_dropout},
-          {"Cast", import_cast},         {"Transpose", import_transpose},   {"Expand", import_expand},
-          {"Split", import_split},       {"ReduceMean", import_reduce_mean}};
+  return {{"Concat", import_concat},   {"Reshape", import_reshape},   {"Flatten", import_flatten},
+          {"Squeeze", import_squeeze}, {"Identity", import_identity}, {"Unsqueeze", import_unsqueeze},
+          {"Dropout", import_dropout}, {"Cast", import_cast},         {"Transpose", import_transpose},
+          {"Expand", import_expand}};
 }
 
 std::vector<ExportRow> shape_export_rows() {
-  return {{&ops::concat_op, export_concat},  {&ops::slice_op, export_slice},
-          {&ops::pad_op, export_pad},        {&ops::reshape_op, export_reshape},
-          {&ops::fill_op, export_fill},      {&ops::permute_op, export_permute},
+  return {{&ops::concat_op, export_concat},
+          {&ops::reshape_op, export_reshape},
+          {&ops::fill_op, export_fill},
+          {&ops::permute_op, export_permute},
           {&ops::dropout_op, export_dropout}};
 }
 

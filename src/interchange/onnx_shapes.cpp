@@ -1,50 +1,12 @@
 // The shapes that follow from an op and the shapes of its inputs.
 
-#include "interchange/onnx_known.h"
+#include "interchange/onnx_facts.h"
 #include "interchange/text_format.h"
 
 namespace trainyard::interchange {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
-
-// Reads one node: its inputs' specs and the whole numbers that it gets as attributes or as constants.
-class NodeFacts {
- public:
-  NodeFacts(const KnownValues& known, const onnx::Node& node, std::vector<TensorSpec> specs)
-      : known_(known), node_(node), specs_(std::move(specs)) {}
-
-  const TensorSpec& input(std::size_t i) const {
-    static const TensorSpec kNothing;
-    return i < specs_.size() ? specs_[i] : kNothing;
-  }
-  std::size_t inputs() const { return specs_.size(); }
-  std::optional<Dims> integers(std::size_t i, const char* attribute = "") const {
-    if (i < node_.inputs.size() && !node_.inputs[i].empty()) {
-      const auto numbers = known_.numbers(node_.inputs[i]);
-      if (numbers == nullptr) return std::nullopt;
-      Dims dims;
-      const auto most = static_cast<double>(kMaxElements);
-      for (const double number : *numbers)
-        dims.push_back(std::isnan(number) ? 0 : static_cast<std::int64_t>(std::clamp(number, -most, most)));
-      return dims;
-    }
-    return node_.find(attribute) != nullptr ? std::optional(node_.integers(attribute)) : std::nullopt;
-  }
-  std::int64_t axis(const char* name, std::int64_t otherwise, std::int64_t rank) const {
-    const std::int64_t given = node_.integer(name, otherwise);
-    return given < 0 ? given + rank : given;
-  }
-
- private:
-  const KnownValues& known_;
-  const onnx::Node& node_;
-  const std::vector<TensorSpec> specs_;
-};
-
-std::int64_t rank_of(const TensorSpec& spec) { return static_cast<std::int64_t>(spec.dims.size()); }
-
-TensorSpec of_dims(const TensorSpec& like, Dims dims) { return {true, std::move(dims), like.dtype}; }
 
 std::optional<TensorSpec> broadcast(const NodeFacts& facts, std::size_t first) {
   TensorSpec joined = of_dims(facts.input(first), {});
@@ -112,15 +74,12 @@ std::optional<TensorSpec> sliced(const NodeFacts& facts) {
   TensorSpec made = src;
   for (std::size_t i = 0; i < starts->size(); ++i) {
     const std::int64_t axis = (*axes)[i] < 0 ? (*axes)[i] + rank_of(src) : (*axes)[i];
-    if (axis < 0 || axis >= rank_of(src) || (steps && (i >= steps->size() || (*steps)[i] != 1)))
+    if (axis < 0 || axis >= rank_of(src) || (steps && (i >= steps->size() || (*steps)[i] == 0)))
       return std::nullopt;
     const std::int64_t dim = src.dims[static_cast<std::size_t>(axis)];
     if (dim == kUnknown) return std::nullopt;
-    const auto inside = [dim](std::int64_t at) {
-      return std::clamp<std::int64_t>(at < 0 ? at + dim : at, 0, dim);
-    };
     made.dims[static_cast<std::size_t>(axis)] =
-        std::max<std::int64_t>(0, inside((*ends)[i]) - inside((*starts)[i]));
+        section_of(dim, (*starts)[i], (*ends)[i], steps ? (*steps)[i] : 1).count;
   }
   return made;
 }
@@ -220,44 +179,6 @@ std::optional<TensorSpec> reduced(const NodeFacts& facts, const onnx::Node& node
   return of_dims(made, dims);
 }
 
-// Windows over (N, C, H, W) with `channels` results; other ranks and pads that are not written are left
-// alone.
-std::optional<TensorSpec> windowed(const TensorSpec& src, const onnx::Node& node, const Dims& kernel,
-                                   std::int64_t channels) {
-  if (rank_of(src) != 4 || kernel.size() != 2 || node.text("auto_pad", "NOTSET") != "NOTSET" ||
-      node.integer("ceil_mode", 0) != 0)
-    return std::nullopt;
-  const auto pair = [&](const char* name, std::size_t i) {
-    const Dims given = node.integers(name);
-    return i < given.size() ? given[i] : std::int64_t{1};
-  };
-  const Dims pads = node.integers("pads");
-  TensorSpec made = of_dims(src, {src.dims[0], channels});
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::int64_t dim = src.dims[i + 2], stride = pair("strides", i), dilation = pair("dilations", i);
-    const std::int64_t before = pads.size() == 4 ? pads[i] : 0, after = pads.size() == 4 ? pads[i + 2] : 0;
-    for (const std::int64_t number : {kernel[i], stride, dilation, before + 1, after + 1})
-      if (number < 1 || number > kMaxWindow) return std::nullopt;
-    const std::int64_t reach = (kernel[i] - 1) * dilation + 1;
-    if (dim == kUnknown || dim + before + after < reach) return std::nullopt;
-    made.dims.push_back((dim + before + after - reach) / stride + 1);
-  }
-  return made;
-}
-
-std::optional<TensorSpec> convolved(const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec& weight = facts.input(1);
-  if (rank_of(weight) != 4) return std::nullopt;
-  return windowed(facts.input(0), node, {weight.dims[2], weight.dims[3]}, weight.dims[0]);
-}
-
-std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node) {
-  const TensorSpec& src = facts.input(0);
-  if (rank_of(src) != 4) return std::nullopt;
-  if (node.type.starts_with("Global")) return of_dims(src, {src.dims[0], src.dims[1], 1, 1});
-  return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
-}
-
 std::optional<TensorSpec> flattened(const NodeFacts& facts, const onnx::Node&) {
   const TensorSpec& src = facts.input(0);
   const std::int64_t axis = facts.axis("axis", 1, rank_of(src));
@@ -340,8 +261,15 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
         {"AveragePool", pooled},
         {"GlobalAveragePool", pooled},
         {"Shape",
-         [](const NodeFacts& f, const onnx::Node&) {
-           return std::optional(TensorSpec{f.input(0).has_shape, {rank_of(f.input(0))}, "i64"});
+         [](const NodeFacts& f, const onnx::Node& n) {
+           const std::int64_t rank = rank_of(f.input(0)),
+                              count =
+                                  section_of(rank, n.integer("start", 0), n.integer("end", rank), 1).count;
+           return std::optional(TensorSpec{f.input(0).has_shape, {count}, "i64"});
+         }},
+        {"Size",
+         [](const NodeFacts&, const onnx::Node&) {
+           return std::optional(TensorSpec{true, {}, "i64"});
          }},
         {"Where", [](const NodeFacts& f, const onnx::Node&) { return broadcast(f, 1); }},
         {"MatMul", [](const NodeFacts& f, const onnx::Node&) { return product(f); }},
@@ -351,6 +279,7 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
         {"Unsqueeze", [](const NodeFacts& f, const onnx::Node&) { return squeezed(f, true); }},
         {"Concat", [](const NodeFacts& f, const onnx::Node&) { return joined(f); }},
         {"Gather", [](const NodeFacts& f, const onnx::Node&) { return gathered(f); }},
+        {"Pad", [](const NodeFacts& f, const onnx::Node&) { return padded(f); }},
         {"Expand", [](const NodeFacts& f, const onnx::Node&) { return expanded(f); }}};
     for (const char* type : {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or"})
       all[type] = compared;
@@ -367,6 +296,18 @@ std::optional<TensorSpec> first_spec(const NodeFacts& facts, const onnx::Node& n
 }
 
 }  // namespace
+
+Section section_of(std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+  // Backwards the last place is dim - 1, and the end before the first one is -1.
+  const std::int64_t least = step > 0 ? 0 : -1, most = step > 0 ? dim : dim - 1;
+  const auto inside = [&](std::int64_t at) {
+    return std::max(least, std::min(most, at < 0 ? at + dim : at));
+  };
+  const std::int64_t begin = inside(start), length = step > 0 ? inside(end) - begin : begin - inside(end),
+                     stride = std::clamp<std::int64_t>(std::abs(step), 1, kMaxElements);
+  return {std::max<std::int64_t>(begin, 0), length <= 0 ? 0 : (length - 1) / stride + 1,
+          step > 0 ? stride : -stride};
+}
 
 std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node& node,
                                      std::vector<TensorSpec> inputs) {
@@ -388,6 +329,18 @@ std::vector<TensorSpec> output_specs(const KnownValues& known, const onnx::Node&
       sum += specs[i].dims[at];
     }
     if (sum != src.dims[at]) specs.assign(specs.size(), {});
+    return specs;
+  }
+  if (node.type == "LSTM" || node.type == "GRU" || node.type == "RNN") {
+    const TensorSpec &src = facts.input(0), &weight = facts.input(2);
+    if (rank_of(src) != 3 || rank_of(weight) != 3 || node.integer("layout", 0) != 0) return specs;
+    const Dims last{weight.dims[0], src.dims[1], weight.dims[2]};
+    for (std::size_t i = 0; i < specs.size() && i < 3; ++i) specs[i] = of_dims(src, last);
+    specs[0].dims.insert(specs[0].dims.begin(), src.dims[0]);
+    return specs;
+  }
+  if (node.type == "Resize" || node.type == "Upsample") {
+    if (std::optional<TensorSpec> made = resized(known, facts, node)) specs[0] = std::move(*made);
     return specs;
   }
   if (std::optional<TensorSpec> first = first_spec(facts, node)) specs[0] = std::move(*first);

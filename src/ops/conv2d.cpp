@@ -66,7 +66,65 @@ void gradient(GradientContext& context) {
 
 std::vector<TensorType> infer_d_src(const NodeView& node) {
   node.want_inputs(2, 2);
-  return {{node.attrs<Conv2dGradAttrs>().shape, node.dtype()}};
+  node.want_rank(0, 4);
+  node.want_rank(1, 4);
+  const auto& [conv, shape, bias] = node.attrs<Conv2dGradAttrs>();
+  const Shape &d_dst = node.input_shape(0), &weight = node.input_shape(1);
+  check_window(node, conv.window, shape);
+  const Shape wanted{shape[0], weight[0], conv.window.output_h(shape[2]), conv.window.output_w(shape[3])};
+  if (!(d_dst == wanted) || conv.groups < 1 || shape[1] != weight[1] * conv.groups ||
+      weight[0] % conv.groups != 0 || weight[2] != conv.window.kernel_h || weight[3] != conv.window.kernel_w)
+    node.refuse("gradient {} and weight {} do not belong to {} convolved in {} groups", d_dst.to_string(),
+                weight.to_string(), shape.to_string(), conv.groups);
+  return {{shape, node.dtype()}};
+}
+
+// It is linear in both inputs: the gradient of one is the convolution, and that of the other its d_weight,
+// with the two images in each other's place.
+void gradient_d_src(GradientContext& context) {
+  Graph& graph = context.graph();
+  const auto attrs = context.node().attrs<Conv2dGradAttrs>();
+  const ValueId d_shape = context.d_output(0);
+  if (context.needs(0))
+    context.set(0, conv2d(graph, context.name("/d_src"), d_shape, context.input(1), kNone, attrs.conv));
+  if (context.needs(1))
+    context.set(1, graph.add(conv2d_d_weight_op, context.name("/d_weight"), {context.input(0), d_shape},
+                             Conv2dGradAttrs{attrs.conv, graph.shape(context.input(1)), false}));
+}
+
+std::vector<Case> cases_transposed() {
+  struct Problem {
+    const char* name;
+    Shape src;
+    std::int64_t channels;
+    Window2d window;
+    std::int64_t groups, height, width;
+  };
+  Window2d uneven = square_window(3, 2, 1);
+  uneven.pad_bottom = 0;
+  uneven.kernel_w = 2;
+  uneven.stride_w = 1;
+  const Problem problems[] = {{"doubled", {2, 16, 4, 5}, 8, square_window(2, 2), 1, 8, 10},
+                              {"doubled_4x4", {2, 5, 3, 3}, 7, square_window(4, 2, 1), 1, 6, 6},
+                              {"overlapping", {1, 8, 5, 5}, 16, square_window(3, 1, 1), 1, 5, 5},
+                              {"one_more_pixel", {2, 6, 3, 3}, 4, square_window(3, 2, 1), 1, 6, 6},
+                              {"uneven", {1, 3, 4, 6}, 5, uneven, 1, 8, 5},
+                              {"groups_2", {2, 8, 3, 3}, 12, square_window(2, 2), 2, 6, 6},
+                              {"depthwise", {1, 16, 4, 4}, 16, square_window(4, 2, 1), 16, 8, 8}};
+  std::vector<Case> all;
+  for (const Problem& problem : problems)
+    all.push_back(
+        {problem.name, [problem](Graph& graph, DType dtype) {
+           const ValueId src = graph.add_input("src", {problem.src, dtype}, Initializer::normal(1));
+           const ValueId weight = graph.add_parameter("weight",
+                                                      {{problem.src[1], problem.channels / problem.groups,
+                                                        problem.window.kernel_h, problem.window.kernel_w},
+                                                       dtype},
+                                                      Initializer::normal(0.2));
+           graph.mark_output(conv2d_transposed(graph, "y", src, weight, {problem.window, problem.groups},
+                                               problem.height, problem.width));
+         }});
+  return all;
 }
 
 std::vector<TensorType> infer_d_weight(const NodeView& node) {
@@ -177,6 +235,8 @@ const graph::OpDef conv2d_op{.name = "conv2d",
 const graph::OpDef conv2d_d_src_op{.name = "conv2d_d_src",
                                    .infer = infer_d_src,
                                    .cost = cost_d_src,
+                                   .gradient = gradient_d_src,
+                                   .cases = cases_transposed,
                                    .describe = describe_grad,
                                    .lowering = graph::Lowering::computes,
                                    .category = graph::Category::conv};
@@ -192,6 +252,13 @@ ValueId conv2d(Graph& graph, const std::string& name, ValueId src, ValueId weigh
   std::vector<ValueId> inputs{src, weight};
   if (bias != kNone) inputs.push_back(bias);
   return graph.add(conv2d_op, name, std::move(inputs), attrs);
+}
+
+ValueId conv2d_transposed(Graph& graph, const std::string& name, ValueId src, ValueId weight,
+                          const Conv2dAttrs& attrs, std::int64_t height, std::int64_t width) {
+  const std::int64_t images = graph.shape(src)[0], channels = graph.shape(weight)[1] * attrs.groups;
+  return graph.add(conv2d_d_src_op, name, {src, weight},
+                   Conv2dGradAttrs{attrs, {images, channels, height, width}, false});
 }
 
 std::vector<const graph::OpDef*> conv2d_ops() { return {&conv2d_op, &conv2d_d_src_op, &conv2d_d_weight_op}; }

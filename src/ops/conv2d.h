@@ -23,6 +23,12 @@ struct Conv2dGradAttrs {
 extern const graph::OpDef conv2d_d_src_op;     // (d_dst, weight) -> d_src
 extern const graph::OpDef conv2d_d_weight_op;  // (d_dst, src) -> d_weight [, d_bias]
 
+// Returns the gradient of a convolution's source as an op of its own: the transposed convolution of src (N,
+// O, h, w) by weight (O, C / groups, kh, kw) -> dst, an image of this height and width.
+graph::ValueId conv2d_transposed(graph::Graph& graph, const std::string& name, graph::ValueId src,
+                                 graph::ValueId weight, const Conv2dAttrs& attrs, std::int64_t height,
+                                 std::int64_t width);
+
 // bias may be graph::kNone.
 graph::ValueId conv2d(graph::Graph& graph, const std::string& name, graph::ValueId src, graph::ValueId weight,
                       graph::ValueId bias, const Conv2dAttrs& attrs);

@@ -12,13 +12,16 @@
 #include "conformance/run_graph.h"
 #include "interchange/onnx_export.h"
 #include "networks/zoo/zoo.h"
+#include "ops/broadcast.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
+#include "ops/pointwise.h"
 #include "ops/pool.h"
+#include "ops/resize.h"
 #include "ops/sequence/recurrent.h"
 #include "ops/shape.h"
 
@@ -175,6 +178,64 @@ TEST_F(OnnxValues, OfMatrices) {
   const ValueId product = ops::matmul(graph_, "product", squares, x, {true, false});
   expect_equal(ops::permute(graph_, "order", product, {3, 0, 2, 1}));
 }
+
+TEST_F(OnnxValues, OfOperandsThatAreRepeated) {
+  ValueId x = input({2, 3, 4, 5});
+  const ValueId sums = ops::sum(graph_, "sums", x, {1, 3, 1, 1});
+  x = ops::multiply(graph_, "product", x, ops::repeat(graph_, "repeated", sums, {2, 3, 4, 5}));
+  expect_equal(ops::sum(graph_, "same", x, {2, 3, 4, 5}));
+}
+
+TEST_F(OnnxValues, OfLargerImages) {
+  ValueId x = input({2, 4, 3, 5});
+  const ops::Window2d uneven{.kernel_h = 3,
+                             .kernel_w = 2,
+                             .stride_h = 2,
+                             .stride_w = 3,
+                             .pad_top = 1,
+                             .pad_left = 0,
+                             .pad_bottom = 0,
+                             .pad_right = 1};
+  x = ops::conv2d_transposed(graph_, "larger", x, parameter("w", {4, 3, 3, 2}), {uneven, 2}, 7, 14);
+  x = ops::upsample(graph_, "doubled", x);
+  x = ops::resize(graph_, "smaller", x, {ops::ResizePlaces::half_pixel, {2, 6, 7, 9}});
+  x = ops::resize(graph_, "corners", x, {ops::ResizePlaces::align_corners, {2, 6, 8, 12}});
+  expect_equal(ops::resize(graph_, "asymmetric", x, {ops::ResizePlaces::asymmetric, {2, 6, 12, 18}}));
+}
+
+// A bias that is computed, and one of a GRU with a block more.
+TEST_F(OnnxValues, OfTwoBiases) {
+  const ValueId bias = ops::add(graph_, "sum", {parameter("b", {16}), parameter("c", {16})});
+  const ValueId x = ops::recurrent(graph_, "lstm",
+                                   {input({5, 2, 3}), parameter("w", {16, 3}), parameter("u", {16, 4}), bias},
+                                   {ops::RecurrentCell::lstm, false});
+  const ValueId y = ops::recurrent(
+      graph_, "gru", {x, parameter("v", {12, 4}), parameter("t", {12, 4}), parameter("d", {16})},
+      {ops::RecurrentCell::gru, false});
+  expect_equal(ops::reshape(graph_, "flat", y, {10, 4}));
+}
+
+const ops::PointwiseKind kFunctions[] = {
+    ops::PointwiseKind::linear,    ops::PointwiseKind::clip,         ops::PointwiseKind::elu,
+    ops::PointwiseKind::celu,      ops::PointwiseKind::hard_sigmoid, ops::PointwiseKind::hard_swish,
+    ops::PointwiseKind::softplus,  ops::PointwiseKind::softsign,     ops::PointwiseKind::mish,
+    ops::PointwiseKind::threshold, ops::PointwiseKind::exp,          ops::PointwiseKind::log,
+    ops::PointwiseKind::sqrt,      ops::PointwiseKind::reciprocal,   ops::PointwiseKind::power,
+    ops::PointwiseKind::absolute,  ops::PointwiseKind::erf,          ops::PointwiseKind::sin,
+    ops::PointwiseKind::cos};
+
+class OnnxFunctionValues : public OnnxValues, public testing::WithParamInterface<ops::PointwiseKind> {};
+
+TEST_P(OnnxFunctionValues, OfNumbers) {
+  const ValueId x = graph_.add_input("x", {{3, 7}, DType::f32}, Initializer::uniform(0.1, 3));
+  const ValueId moved = ops::pointwise(graph_, "moved", x, {ops::PointwiseKind::linear, 1.25, -0.1});
+  expect_equal(ops::pointwise(graph_, "y", moved, {GetParam(), 0.7, 1.2}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, OnnxFunctionValues, testing::ValuesIn(kFunctions),
+                         [](const testing::TestParamInfo<ops::PointwiseKind>& kind) {
+                           return ops::name(kind.param);
+                         });
 
 class OnnxCellValues : public OnnxValues, public testing::WithParamInterface<ops::RecurrentCell> {};
 

@@ -94,6 +94,39 @@ def full(attributes, shape):
     return np.full(shape.astype(int), numpy_helper.to_array(attributes["value"])[0], np.float64)
 
 
+def resize(attributes, x, region, scales):
+    places, mode = attributes["coordinate_transformation_mode"].decode(), attributes["mode"].decode()
+    for axis in (2, 3):
+        size = x.shape[axis]
+        made = int(round(size * scales[axis]))
+        at = np.arange(made)
+        if places == "align_corners":
+            at = at * (size - 1) / max(1, made - 1)
+        else:
+            at = (at + 0.5) * size / made - 0.5 if places == "half_pixel" else at * size / made
+        low = np.clip(np.floor(at).astype(int), 0, size - 1)
+        high = np.minimum(low + 1, size - 1)
+        share = np.clip(at, 0, size - 1) - low if mode == "linear" else np.zeros(made)
+        share = share.reshape([-1 if i == axis else 1 for i in range(4)])
+        x = (1 - share) * x.take(low, axis) + share * x.take(high, axis)
+    return x
+
+
+def transposed_convolution(attributes, x, weight):
+    groups, (sh, sw), (top, left, bottom, right) = attributes["group"], attributes["strides"], attributes["pads"]
+    (kh, kw), (dh, dw), (more_h, more_w) = attributes["kernel_shape"], attributes["dilations"], attributes["output_padding"]
+    n, channels, h, w = x.shape
+    each = weight.shape[1]
+    out = np.zeros((n, each * groups, sh * (h - 1) + (kh - 1) * dh + 1 + more_h, sw * (w - 1) + (kw - 1) * dw + 1 + more_w))
+    for g in range(groups):
+        own = slice(g * channels // groups, (g + 1) * channels // groups)
+        for i in range(kh):
+            for j in range(kw):
+                part = np.einsum("nchw,co->nohw", x[:, own], weight[own, :, i, j])
+                out[:, g * each : (g + 1) * each, i * dh : i * dh + sh * h : sh, j * dw : j * dw + sw * w : sw][:, :, :h, :w] += part
+    return out[:, :, top : out.shape[2] - bottom, left : out.shape[3] - right]
+
+
 def sequence(step):
     """(T, N, I) -> (T, 1, N, H), `step` from (W x + its bias, R h + its bias, h, c) to (h, c)."""
 
@@ -155,6 +188,25 @@ OPERATORS = {
     "Softmax": softmax,
     "Reshape": lambda attributes, x, shape: x.reshape(shape.astype(int)),
     "Squeeze": lambda attributes, x, axes: x.squeeze(tuple(axes.astype(int))),
+    "Expand": lambda attributes, x, shape: x * np.ones(shape.astype(int)),
+    "Identity": lambda attributes, x: x,
+    "ReduceSum": lambda attributes, x, axes: x.sum(tuple(axes.astype(int)), keepdims=True),
+    "Clip": lambda attributes, x, least, most: np.clip(x, least, most),
+    "Selu": lambda attributes, x: attributes["gamma"] * np.where(x > 0, x, attributes["alpha"] * np.expm1(np.minimum(x, 0))),
+    "Celu": lambda attributes, x: np.where(x > 0, x, attributes["alpha"] * np.expm1(np.minimum(x, 0) / attributes["alpha"])),
+    "HardSigmoid": lambda attributes, x: np.clip(attributes["alpha"] * x + attributes["beta"], 0, 1),
+    "Softplus": lambda attributes, x: np.log1p(np.exp(x)),
+    "Softsign": lambda attributes, x: x / (1 + np.abs(x)),
+    "ThresholdedRelu": lambda attributes, x: np.where(x > attributes["alpha"], x, 0),
+    "Exp": lambda attributes, x: np.exp(x),
+    "Log": lambda attributes, x: np.log(x),
+    "Reciprocal": lambda attributes, x: 1 / x,
+    "Pow": lambda attributes, x, exponent: x**exponent,
+    "Abs": lambda attributes, x: np.abs(x),
+    "Sin": lambda attributes, x: np.sin(x),
+    "Cos": lambda attributes, x: np.cos(x),
+    "Resize": resize,
+    "ConvTranspose": transposed_convolution,
     "RNN": sequence(lambda attributes, of_x, of_h, h, c: (np.tanh(of_x + of_h), c)),
     "LSTM": sequence(lstm),
     "GRU": sequence(gru),
@@ -172,7 +224,7 @@ def main():
     values[given.name] = np.fromfile(os.path.join(folder, "input"), kind).reshape(shape).astype(np.float64)
     for node in model.graph.node:
         attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
-        values[node.output[0]] = OPERATORS[node.op_type](attributes, *[values[name] for name in node.input])
+        values[node.output[0]] = OPERATORS[node.op_type](attributes, *[values.get(name) for name in node.input])
     computed = values[model.graph.output[0].name]
     ours = np.fromfile(os.path.join(folder, "output"), np.float32).reshape(computed.shape)
     difference = np.abs(computed - ours).max() / max(1, np.abs(computed).max())

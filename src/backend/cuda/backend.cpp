@@ -31,6 +31,7 @@ std::vector<Candidate> all_candidates() {
                                    elementwise_candidates,
                                    smooth_unit_candidates,
                                    shape_candidates,
+                                   broadcast_candidates,
                                    embedding_candidates,
                                    experts_candidates,
                                    grouped_dense_candidates,

@@ -38,6 +38,7 @@ class RecurrentForward final : public Kernel {
         cell_(request.node.attrs<ops::RecurrentAttrs>().cell),
         sizes_(request.node, 0),
         saves_(request.node.outputs() == 3),
+        has_last_bias_(request.node.input_shape(3)[0] > sizes_.gates),
         projection_(Product::forward(sizes_.all_steps(), request.inputs[1], Product::After::add_bias)),
         step_(Product::forward(
             sizes_.one_step(), request.inputs[2],
@@ -75,6 +76,7 @@ class RecurrentForward final : public Kernel {
                                                     : nullptr;
       GatesForward step{cell_, sizes_.batch, sizes_.hidden, step_gates,     zeros,
                         zeros, zeros,        inner,         dst + t * state};
+      step.last_bias = has_last_bias_ ? floats(binding.inputs[3]) + sizes_.gates : nullptr;
       if (t > 0) {
         float* product = cell_ == RecurrentCell::gru ? part(product_) : step_gates;
         step.product = {product, sizes_.gates};
@@ -98,7 +100,7 @@ class RecurrentForward final : public Kernel {
  private:
   RecurrentCell cell_;
   Sizes sizes_;
-  bool saves_;
+  bool saves_, has_last_bias_;
   Product projection_, step_;
   std::size_t zeros_, product_, gates_, inner_, scratch_;  // in the workspace
   float* zero_row_ = nullptr;
@@ -111,6 +113,7 @@ class RecurrentGrad final : public Kernel {
       : Kernel(plain_io(request.node)),
         cell_(request.node.attrs<ops::RecurrentGradAttrs>().cell),
         sizes_(request.node, 1),
+        has_last_bias_(request.node.output_shape(2)[0] > sizes_.gates),
         step_(Product::d_src(sizes_.one_step(), std::nullopt)),
         d_weight_(Product::d_weight(sizes_.all_steps(), request.outputs[0], true)),
         d_recurrent_(Product::d_weight(sizes_.steps > 1 ? sizes_.later_steps() : sizes_.one_step(),
@@ -148,6 +151,8 @@ class RecurrentGrad final : public Kernel {
     zero_row_ = part(zeros_);
     carried_ = part(d_state_);
     d_recurrent_weight_ = floats(binding.outputs[1]);
+    d_last_gate_ = d_u_gates + sizes_.gates - sizes_.hidden;
+    d_last_bias_ = floats(binding.outputs[2]) + sizes_.gates;
     for (Product* product : {&step_, &d_weight_, &d_recurrent_}) product->unbind();
     steps_.clear();
     d_weight_.bind({d_gates, src, floats(binding.outputs[0]), floats(binding.outputs[2])}, scratch);
@@ -197,17 +202,29 @@ class RecurrentGrad final : public Kernel {
     else
       std::fill_n(d_recurrent_weight_, d_recurrent_floats_, 0.0f);
     if (d_src_) d_src_->run(0);
+    if (has_last_bias_) sum_last_gate();
   }
 
  private:
   bool saved() const { return cell_ != RecurrentCell::rnn; }
 
+  void sum_last_gate() const {
+    std::fill_n(d_last_bias_, sizes_.hidden, 0.0f);
+    for (std::int64_t row = 0; row < sizes_.steps * sizes_.batch; ++row) {
+      const float* from = d_last_gate_ + row * sizes_.gates;
+#pragma omp simd
+      for (std::int64_t k = 0; k < sizes_.hidden; ++k) d_last_bias_[k] += from[k];
+    }
+  }
+
   RecurrentCell cell_;
   Sizes sizes_;
+  bool has_last_bias_;
   Product step_, d_weight_, d_recurrent_;
   std::optional<Product> d_src_;
   std::size_t zeros_, d_state_, d_product_, d_gates_, d_u_gates_, scratch_;  // in the workspace
-  float *zero_row_ = nullptr, *carried_ = nullptr, *d_recurrent_weight_ = nullptr;
+  float *zero_row_ = nullptr, *carried_ = nullptr, *d_recurrent_weight_ = nullptr, *d_last_bias_ = nullptr;
+  const float* d_last_gate_ = nullptr;  // of the first row of all
   std::int64_t d_recurrent_floats_ = 0;
   std::vector<GatesBackward> steps_;  // the last first
 };

@@ -38,20 +38,34 @@ void lstm(const GatesForward& step, std::int64_t n, std::int64_t first, std::int
   }
 }
 
-void gru(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+// `last` returns U h of the last gate, with the bias that belongs to it.
+template <typename Last>
+void gru_units(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end,
+               const Last& last) {
   const std::int64_t h = step.hidden;
   float *r = step.gates + n * 3 * h, *z = r + h, *m = z + h;
-  const float *u_r = row(step.product, n), *u_z = u_r + h, *u_m = u_z + h;
+  const float *u_r = row(step.product, n), *u_z = u_r + h;
   const float* before = row(step.h_before, n);
   float* dst = step.dst + n * h;
 #pragma omp simd
   for (std::int64_t k = first; k < end; ++k) {
     r[k] = vector_logistic(r[k] + u_r[k]);
     z[k] = vector_logistic(z[k] + u_z[k]);
-    m[k] = vector_tanh(m[k] + r[k] * u_m[k]);
+    m[k] = vector_tanh(m[k] + r[k] * last(k));
     dst[k] = (1 - z[k]) * m[k] + z[k] * before[k];
   }
-  if (step.inner != nullptr) std::copy(u_m + first, u_m + end, step.inner + n * h + first);
+  if (step.inner == nullptr) return;
+  float* inner = step.inner + n * h;
+#pragma omp simd
+  for (std::int64_t k = first; k < end; ++k) inner[k] = last(k);
+}
+
+void gru(const GatesForward& step, std::int64_t n, std::int64_t first, std::int64_t end) {
+  const float *u_m = row(step.product, n) + 2 * step.hidden, *bias = step.last_bias;
+  if (bias == nullptr)
+    gru_units(step, n, first, end, [=](std::int64_t k) { return u_m[k]; });
+  else
+    gru_units(step, n, first, end, [=](std::int64_t k) { return u_m[k] + bias[k]; });
 }
 
 void rnn(const GatesBackward& step, std::int64_t n, std::int64_t first, std::int64_t end) {

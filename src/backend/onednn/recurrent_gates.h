@@ -23,8 +23,9 @@ struct GatesForward {
   float* gates;      // (N, G*H): W x + b, and U h but for gru, on the way in; activations on the way out
   StepRows product;  // U h of gru
   StepRows h_before, inner_before;
-  float* inner;  // (N, H); may be inner_before's. Of gru: or null
-  float* dst;    // (N, H); of rnn the same as gates
+  float* inner;                      // (N, H); may be inner_before's. Of gru: or null
+  float* dst;                        // (N, H); of rnn the same as gates
+  const float* last_bias = nullptr;  // (H) of gru, that is added to U h of its last gate; null: none
 };
 void run_gates(const GatesForward& step);
 void run_gates_here(const GatesForward& step);  // in the calling thread alone

@@ -50,7 +50,9 @@ const std::vector<Candidate>& candidates() {
                                      norm_candidates,          pool_candidates,
                                      position_candidates,      recurrent_candidates,
                                      set2set_candidates,       shape_candidates,
-                                     smooth_unit_candidates,   update_candidates})
+                                     smooth_unit_candidates,   update_candidates,
+                                     broadcast_candidates,     pointwise_candidates,
+                                     resize_candidates})
       for (const Candidate& candidate : candidates_of()) joined.push_back(candidate);
     return joined;
   }();

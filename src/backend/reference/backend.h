@@ -25,6 +25,7 @@ void with_float_type(DType dtype, const Body& body) {
 
 // Returns the kernels of each file: one function an op, whose sums are made in double.
 std::vector<Candidate> attention_candidates();
+std::vector<Candidate> broadcast_candidates();
 std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> dense_candidates();
@@ -37,9 +38,11 @@ std::vector<Candidate> layer_norm_candidates();
 std::vector<Candidate> loss_candidates();
 std::vector<Candidate> matmul_candidates();
 std::vector<Candidate> norm_candidates();
+std::vector<Candidate> pointwise_candidates();
 std::vector<Candidate> pool_candidates();
 std::vector<Candidate> position_candidates();
 std::vector<Candidate> recurrent_candidates();
+std::vector<Candidate> resize_candidates();
 std::vector<Candidate> set2set_candidates();
 std::vector<Candidate> shape_candidates();
 std::vector<Candidate> smooth_unit_candidates();

@@ -105,6 +105,8 @@ void recurrent(const Arguments& args) {
       add_product(args.input<T>(1), args.input<T>(0) + row * sizes.inputs, sizes.rows, sizes.inputs,
                   x.data());
       if (!first) add_product(args.input<T>(2), before, sizes.rows, sizes.hidden, u.data());
+      for (std::int64_t i = sizes.rows; i < args.node.input_shape(3)[0]; ++i)
+        u[static_cast<std::size_t>(i - sizes.hidden)] += bias[i];
       for (std::int64_t k = 0; k < sizes.hidden; ++k) {
         double& state = inner[static_cast<std::size_t>(row % sizes.batch * sizes.hidden + k)];
         const Unit unit =
@@ -127,7 +129,7 @@ void recurrent_grad(const Arguments& args) {
     const bool saved = args.node.inputs() == 7;
     const T *src = args.input<T>(1), *dst = args.input<T>(4);
     Row d_weight = zeros(sizes.rows * sizes.inputs), d_recurrent = zeros(sizes.rows * sizes.hidden);
-    Row d_bias = zeros(sizes.rows);
+    Row d_bias = zeros(attrs.bias_blocks * sizes.hidden);
     // d_h and d_c are the gradients of the state that each sequence brings from the step before.
     std::vector<Row> d_h(static_cast<std::size_t>(sizes.batch), zeros(sizes.hidden)), d_c = d_h;
     for (std::int64_t row = sizes.steps * sizes.batch - 1; row >= 0; --row) {
@@ -156,6 +158,8 @@ void recurrent_grad(const Arguments& args) {
         d_cell = d.c;
       }
       for (std::size_t r = 0; r < d_x.size(); ++r) d_bias[r] += d_x[r];
+      for (std::size_t r = d_x.size(); r < d_bias.size(); ++r)
+        d_bias[r] += d_u[r - static_cast<std::size_t>(sizes.hidden)];
       add_outer_product(d_x, src + row * sizes.inputs, sizes.inputs, d_weight);
       add_transposed_product(args.input<T>(3), d_u, sizes.hidden, dh);
       if (!first) add_outer_product(d_u, dst + before * sizes.hidden, sizes.hidden, d_recurrent);

@@ -1,6 +1,7 @@
 #include "ops/registry/registry.h"
 
 #include "graph/autodiff.h"
+#include "ops/broadcast.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
 #include "ops/detection.h"
@@ -9,7 +10,9 @@
 #include "ops/loss.h"
 #include "ops/matmul.h"
 #include "ops/norm.h"
+#include "ops/pointwise.h"
 #include "ops/pool.h"
+#include "ops/resize.h"
 #include "ops/sequence/cached_attention.h"
 #include "ops/sequence/experts.h"
 #include "ops/sequence/graph_layers.h"
@@ -31,12 +34,15 @@ const std::vector<const graph::OpDef*>& all_ops() {
                               dense_chain_ops,
                               matmul_ops,
                               pool_ops,
+                              resize_ops,
                               norm_ops,
                               batch_norm_apply_ops,
                               layer_norm_ops,
                               elementwise_ops,
                               smooth_unit_ops,
+                              pointwise_ops,
                               shape_ops,
+                              broadcast_ops,
                               loss_ops,
                               detection_ops,
                               recurrent_ops,

@@ -53,7 +53,8 @@ std::vector<TensorType> infer_recurrent(const NodeView& node) {
   node.want_inputs(4, 4);
   const auto& attrs = node.attrs<RecurrentAttrs>();
   const Sizes sizes = checked_sizes(node, 0, attrs.cell);
-  if (!(node.input_shape(3) == Shape{sizes.gates * sizes.hidden}))
+  const bool has_last = attrs.cell == RecurrentCell::gru && node.input_shape(3) == Shape{4 * sizes.hidden};
+  if (!has_last && !(node.input_shape(3) == Shape{sizes.gates * sizes.hidden}))
     node.refuse("bias is {}, wants {}", node.input_shape(3).to_string(), sizes.gates * sizes.hidden);
   const TensorType dst{{sizes.steps, sizes.batch, sizes.hidden}, node.dtype()};
   if (!attrs.training || !keeps_gates(attrs.cell)) return {dst};
@@ -77,8 +78,10 @@ void gradient_recurrent(GradientContext& context) {
     TRAINYARD_CHECK(context.d_output(saved) == graph::kNone);
     inputs.push_back(context.output(saved));
   }
+  const std::int64_t bias_blocks =
+      context.graph().shape(context.input(3))[0] / context.graph().shape(context.input(2))[1];
   const auto made = context.graph().add_node(recurrent_grad_op, context.name("/grad"), inputs,
-                                             RecurrentGradAttrs{attrs.cell, context.needs(0)});
+                                             RecurrentGradAttrs{attrs.cell, context.needs(0), bias_blocks});
   for (int i = 1; i < 4; ++i)
     if (context.needs(i)) context.set(i, made[static_cast<std::size_t>(i - 1)]);
   if (context.needs(0)) context.set(0, made[3]);
@@ -91,7 +94,7 @@ std::vector<TensorType> infer_grad(const NodeView& node) {
   const Sizes sizes = checked_sizes(node, 1, attrs.cell);
   std::vector<TensorType> types{{node.input_shape(2), node.dtype()},
                                 {node.input_shape(3), node.dtype()},
-                                {{sizes.gates * sizes.hidden}, sum_type(node.dtype())}};
+                                {{attrs.bias_blocks * sizes.hidden}, sum_type(node.dtype())}};
   if (attrs.d_src) types.push_back({node.input_shape(1), node.dtype()});
   return types;
 }
@@ -121,6 +124,7 @@ struct Problem {
   std::int64_t hidden;
   RecurrentCell cell;
   bool training = true;
+  std::int64_t more_blocks = 0;  // of the bias
 };
 
 // Two layers, so that the gradient of an input is that of a layer too.
@@ -133,7 +137,8 @@ void build_stack(Graph& graph, DType dtype, const Problem& problem) {
     const RecurrentInputs layer_inputs{
         x, graph.add_parameter(prefix + "weight", {{rows, inputs}, dtype}, Initializer::normal(0.4)),
         graph.add_parameter(prefix + "recurrent_weight", {{rows, hidden}, dtype}, Initializer::normal(0.4)),
-        graph.add_parameter(prefix + "bias", {{rows}, dtype}, Initializer::normal(0.4))};
+        graph.add_parameter(prefix + "bias", {{rows + problem.more_blocks * hidden}, dtype},
+                            Initializer::normal(0.4))};
     x = recurrent(graph, layer, layer_inputs, {problem.cell, problem.training});
   }
   graph.mark_output(x);
@@ -152,6 +157,10 @@ std::vector<Case> cases_recurrent() {
       {"gru_one_step", {1, 2, 3}, 4, RecurrentCell::gru},
       {"gru_batch_one", {5, 1, 7}, 9, RecurrentCell::gru},
       {"gru_wide", {2, 5, 20}, 36, RecurrentCell::gru},
+      {"gru_two_biases", {4, 3, 5}, 6, RecurrentCell::gru, true, 1},
+      {"gru_two_biases_one_step", {1, 2, 3}, 4, RecurrentCell::gru, true, 1},
+      {"gru_two_biases_wide", {2, 5, 20}, 36, RecurrentCell::gru, true, 1},
+      {"gru_two_biases_inference", {3, 4, 6}, 10, RecurrentCell::gru, false, 1},
       {"rnn_inference", {3, 4, 6}, 10, RecurrentCell::rnn, false},
       {"lstm_inference", {3, 4, 6}, 10, RecurrentCell::lstm, false},
       {"gru_inference", {3, 4, 6}, 10, RecurrentCell::gru, false},

@@ -7,10 +7,10 @@ namespace trainyard::ops {
 // With x the input of a step, h and c the state before it, s the logistic function and * element by element:
 //   rnn   h' = tanh(W x + U h + b)
 //   lstm  i, f, o = s(W x + U h + b), g = tanh(W x + U h + b); c' = f * c + i * g; h' = o * tanh(c')
-//   gru   r, z = s(W x + U h + b), n = tanh(W x + b + r * (U h)); h' = (1 - z) * n + z * h
-// This is the gated unit whose reset comes after the matrix product: cuDNN's, PyTorch's and oneDNN's lbr_gru,
-// with no bias of their own on the recurrent side. The blocks of W, U and b stand in the order of cuDNN:
-// i, f, g, o and r, z, n.
+//   gru   r, z = s(W x + U h + b), n = tanh(W x + b + r * (U h + a)); h' = (1 - z) * n + z * h
+// This is the gated unit whose reset comes after the matrix product: cuDNN's, PyTorch's and oneDNN's lbr_gru.
+// Its bias `a` on the recurrent side may be left out. The blocks of W, U and b stand in the order of cuDNN:
+// i, f, g, o and r, z, n; a is the last block of the bias.
 enum class RecurrentCell : std::uint8_t { rnn, lstm, gru };
 
 const char* name(RecurrentCell cell);
@@ -24,14 +24,15 @@ struct RecurrentAttrs {
 };
 
 // One layer over a whole sequence, from a state of zeros. With G = gates_of(cell):
-// src (T, N, I), weight (G*H, I), recurrent_weight (G*H, H), bias (G*H)
+// src (T, N, I), weight (G*H, I), recurrent_weight (G*H, H), bias (G*H), of gru also (4*H)
 // -> dst (T, N, H) and, in training and but for rnn,
-//    gates (T, N, G*H) after their activations, inner (T, N, H): the c' of lstm, the U h of gru's n
+//    gates (T, N, G*H) after their activations, inner (T, N, H): the c' of lstm, the U h + a of gru's n
 extern const graph::OpDef recurrent_op;
 
 struct RecurrentGradAttrs {
   RecurrentCell cell = RecurrentCell::lstm;
-  bool d_src = true;  // false: nobody wants it
+  bool d_src = true;             // false: nobody wants it
+  std::int64_t bias_blocks = 0;  // of d_bias: as many as there are gates, or 4 of gru
 };
 // (d_dst, src, weight, recurrent_weight, dst [, gates, inner])
 // -> d_weight, d_recurrent_weight, d_bias [, d_src]

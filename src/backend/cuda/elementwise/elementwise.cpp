@@ -2,6 +2,7 @@
 
 #include "backend/cuda/runtime/launch_kernel.h"
 #include "backend/cuda/runtime/list.h"
+#include "ops/pointwise.h"
 
 namespace trainyard::backend::cuda {
 
@@ -23,8 +24,22 @@ void activation_grad(const Launch& launch) {
 }
 
 template <LaunchFunction function>
-std::unique_ptr<Kernel> make_activation(const KernelRequest& request) {
+std::unique_ptr<Kernel> make_in_place(const KernelRequest& request) {
   return std::make_unique<LaunchKernel>(request, in_place_io(request.node), function);
+}
+
+void pointwise(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::pointwise(launch.stream(), launch.node.attrs<ops::PointwiseAttrs>(), launch.input<T>(0),
+                      launch.output<T>(0), launch.node.output_shape(0).elements());
+  });
+}
+
+void pointwise_grad(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::pointwise_grad(launch.stream(), launch.node.attrs<ops::PointwiseAttrs>(), launch.input<T>(0),
+                           launch.input<T>(1), launch.output<T>(0), launch.node.output_shape(0).elements());
+  });
 }
 
 int terms_of(const graph::NodeView& node) {
@@ -97,12 +112,14 @@ std::unique_ptr<Kernel> make_dropout(const KernelRequest& request) {
 
 std::vector<Candidate> elementwise_candidates() {
   return {
-      {&ops::activation_op, "own:activation", want_device_floats, make_activation<activation>},
-      {&ops::activation_grad_op, "own:activation_grad", want_device_floats, make_activation<activation_grad>},
+      {&ops::activation_op, "own:activation", want_device_floats, make_in_place<activation>},
+      {&ops::activation_grad_op, "own:activation_grad", want_device_floats, make_in_place<activation_grad>},
       {&ops::add_op, "own:add", accept, make_add},
       {&ops::multiply_op, "own:multiply", want_device_floats, make_multiply},
       {&ops::scale_op, "own:scale", want_device_floats, make_scale},
-      {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout}};
+      {&ops::dropout_op, "own:dropout", want_device_floats, make_dropout},
+      {&ops::pointwise_op, "own:pointwise", want_device_floats, make_in_place<pointwise>},
+      {&ops::pointwise_grad_op, "own:pointwise_grad", want_device_floats, make_in_place<pointwise_grad>}};
 }
 
 }  // namespace trainyard::backend::cuda

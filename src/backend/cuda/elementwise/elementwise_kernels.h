@@ -9,6 +9,7 @@
 #include "backend/cuda/runtime/walk.h"
 #include "backend/step_context.h"
 #include "ops/device_attrs.h"
+#include "ops/pointwise_values.h"
 
 namespace trainyard::backend::cuda::device {
 
@@ -32,6 +33,13 @@ void smooth_unit(cudaStream_t stream, ops::SmoothKind kind, const T* src, T* dst
 template <typename T>
 void smooth_unit_grad(cudaStream_t stream, ops::SmoothKind kind, const T* d_dst, const T* src, T* d_src,
                       std::int64_t elements);
+// ops::pointwise_op. T: float or __nv_bfloat16. dst may be a source.
+template <typename T>
+void pointwise(cudaStream_t stream, const ops::PointwiseAttrs& attrs, const T* src, T* dst,
+               std::int64_t elements);
+template <typename T>
+void pointwise_grad(cudaStream_t stream, const ops::PointwiseAttrs& attrs, const T* d_dst, const T* src,
+                    T* d_src, std::int64_t elements);
 template <typename T>
 void gated_smooth_unit(cudaStream_t stream, ops::SmoothKind kind, std::int64_t rows, std::int64_t width,
                        const T* src, T* dst);
@@ -186,5 +194,16 @@ struct StridedCopy {
 };
 
 void strided_copy(cudaStream_t stream, const StridedCopy& copy, const std::byte* src, std::byte* dst);
+
+// ops::sum_op: element i of dst, which lies densely, is the sum over j of src[element.offset(i) +
+// term.offset(j)], in f32 and in an order that depends only on the sizes.
+struct AxisSums {
+  Walk element, term;
+  std::uint32_t elements = 0, terms = 0;
+};
+
+// T: float or __nv_bfloat16.
+template <typename T>
+void sum_axes(cudaStream_t stream, const AxisSums& sums, const T* src, T* dst);
 
 }  // namespace trainyard::backend::cuda::device

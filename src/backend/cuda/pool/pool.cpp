@@ -2,6 +2,7 @@
 
 #include "backend/cuda/runtime/list.h"
 #include "ops/pool.h"
+#include "ops/resize.h"
 
 namespace trainyard::backend::cuda {
 
@@ -89,6 +90,28 @@ void upsample_d_src(const Launch& launch) {
   });
 }
 
+// `small`: of the images before they are resized.
+device::Resize resize_of(const Launch& launch, const Shape& small, const Shape& large) {
+  const ops::ResizePlaces places = launch.node.attrs<ops::ResizeAttrs>().places;
+  return {small[0], small[1], {small[2], large[2], places}, {small[3], large[3], places}};
+}
+
+void resize(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::resize(launch.stream(),
+                   resize_of(launch, launch.node.input_shape(0), launch.node.output_shape(0)),
+                   launch.input<T>(0), launch.output<T>(0));
+  });
+}
+
+void resize_d_src(const Launch& launch) {
+  with_float_type(launch.node.dtype(), [&]<typename T>() {
+    device::resize_d_src(launch.stream(),
+                         resize_of(launch, launch.node.output_shape(0), launch.node.input_shape(0)),
+                         launch.input<T>(0), launch.output<T>(0));
+  });
+}
+
 }  // namespace
 
 std::vector<Candidate> pool_candidates() {
@@ -99,7 +122,9 @@ std::vector<Candidate> pool_candidates() {
       {&ops::average_pool_d_src_op, "own:average_pool_d_src", want_countable_elements,
        make_average_pool<average_pool_d_src>},
       {&ops::upsample_op, "own:upsample", want_device_floats, make_average_pool<upsample>},
-      {&ops::upsample_d_src_op, "own:upsample_d_src", want_device_floats, make_average_pool<upsample_d_src>}};
+      {&ops::upsample_d_src_op, "own:upsample_d_src", want_device_floats, make_average_pool<upsample_d_src>},
+      {&ops::resize_op, "own:resize", want_device_floats, make_average_pool<resize>},
+      {&ops::resize_d_src_op, "own:resize_d_src", want_device_floats, make_average_pool<resize_d_src>}};
 }
 
 }  // namespace trainyard::backend::cuda

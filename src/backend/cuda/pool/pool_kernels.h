@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "ops/resize_values.h"
+
 namespace trainyard::backend::cuda::device {
 
 // A pooling window and the images it goes over, channels last.
@@ -41,5 +43,17 @@ template <typename T>
 void upsample(cudaStream_t stream, const Upsample& images, const T* src, T* dst);
 template <typename T>
 void upsample_d_src(cudaStream_t stream, const Upsample& images, const T* d_dst, T* d_src);
+
+// ops::resize_op on images that lie channels last.
+struct Resize {
+  std::int64_t count, channels;  // count: of images
+  ops::ResizeAxis rows, columns;
+};
+
+// T: float or __nv_bfloat16.
+template <typename T>
+void resize(cudaStream_t stream, const Resize& images, const T* src, T* dst);
+template <typename T>
+void resize_d_src(cudaStream_t stream, const Resize& images, const T* d_dst, T* d_src);
 
 }  // namespace trainyard::backend::cuda::device

@@ -119,6 +119,8 @@ class Forward final : public Kernel {
     Parts parts;
     std::size_t most = through_w_.workspace_bytes();
     if (!saves()) x_at_ = parts.add(static_cast<std::size_t>(sizes_.steps) * sizes_.gate_bytes());
+    if (rounded_bias())
+      bias_at_ = parts.add(static_cast<std::size_t>(node_.input_shape(3).elements()) * sizeof(float));
     if (!resident) {
       through_u_ = std::make_unique<RecurrentProduct>(
           device_, problem_of(request, sizes_.batch, sizes_.rows, sizes_.hidden, false, true),
@@ -137,12 +139,15 @@ class Forward final : public Kernel {
     std::byte* workspace = binding_.workspace;
     // Each step's gates take the place of its W x.
     std::byte* x = saves() ? binding_.outputs[1] : workspace + x_at_;
+    if (rounded_bias())
+      device::convert(device_.stream(), rounded(binding_.inputs[3]),
+                      reinterpret_cast<float*>(workspace + bias_at_), node_.input_shape(3).elements());
     through_w_.run(binding_.inputs[0], binding_.inputs[1], x, workspace + product_at_);
     if (counters_ != nullptr)
       device::recurrent_resident(device_.stream(), sizes_.resident(),
                                  {.x = rounded(x),
                                   .recurrent_weight = rounded(binding_.inputs[2]),
-                                  .bias = reinterpret_cast<const float*>(binding_.inputs[3]),
+                                  .bias = bias(),
                                   .dst = rounded(binding_.outputs[0]),
                                   .gates = saves() ? rounded(binding_.outputs[1]) : nullptr,
                                   .inner = saves() ? rounded(binding_.outputs[2]) : nullptr,
@@ -153,6 +158,13 @@ class Forward final : public Kernel {
 
  private:
   bool saves() const { return node_.outputs() == 3; }
+  bool has_last_bias() const { return node_.input_shape(3)[0] > sizes_.rows; }
+  // A bias that ops make of parameters is bf16 where activations are; the kernels add it in f32.
+  bool rounded_bias() const { return node_.input(3).type.dtype == DType::bf16; }
+  const float* bias() const {
+    return reinterpret_cast<const float*>(rounded_bias() ? binding_.workspace + bias_at_
+                                                         : binding_.inputs[3]);
+  }
 
   void run_steps(std::byte* x) {
     std::byte* workspace = binding_.workspace;
@@ -165,7 +177,8 @@ class Forward final : public Kernel {
         device::recurrent_step<T>(
             device_.stream(), sizes_.step(),
             {.x = place(x + step * sizes_.gate_bytes()),
-             .bias = reinterpret_cast<const float*>(binding_.inputs[3]),
+             .bias = bias(),
+             .last_bias = has_last_bias() ? bias() + sizes_.rows : nullptr,
              .u = t == 0 ? nullptr : place(workspace + u_at_),
              .before = place(before),
              .cell = reinterpret_cast<float*>(workspace + cell_at_),
@@ -182,7 +195,7 @@ class Forward final : public Kernel {
   RecurrentProduct through_w_;
   std::unique_ptr<RecurrentProduct> through_u_;  // null: resident
   std::unique_ptr<BlockCounter> counters_;       // null: step by step
-  std::size_t u_at_ = 0, cell_at_ = 0, x_at_ = 0, product_at_ = 0;
+  std::size_t u_at_ = 0, cell_at_ = 0, x_at_ = 0, bias_at_ = 0, product_at_ = 0;
   Binding binding_;
 };
 
@@ -225,6 +238,7 @@ class Backward final : public Kernel {
           sizes_.aligned());
       most = std::max(most, d_src_->workspace_bytes());
     }
+    if (has_last_bias()) u_sums_at_ = parts.add(static_cast<std::size_t>(sizes_.rows) * sizeof(float));
     product_at_ = parts.add(most);
     io_.workspace_bytes = parts.bytes();
   }
@@ -264,6 +278,7 @@ class Backward final : public Kernel {
                           reinterpret_cast<float*>(binding_.outputs[2]), sizes_.steps * sizes_.batch,
                           sizes_.rows);
     });
+    if (has_last_bias()) sum_last_gate(d_u);
     if (d_src_ != nullptr) d_src_->run(d_x, binding_.inputs[2], binding_.outputs[3], products);
   }
 
@@ -274,6 +289,21 @@ class Backward final : public Kernel {
   }
 
   bool saved() const { return node_.inputs() == 7; }
+  bool has_last_bias() const { return node_.output_shape(2)[0] > sizes_.rows; }
+
+  // The sums of all gates of U h; those of the last gate are the gradient of its bias.
+  void sum_last_gate(const std::byte* d_u) {
+    auto* sums = reinterpret_cast<float*>(binding_.workspace + u_sums_at_);
+    with_float_type(node_.dtype(), [&]<typename T>() {
+      device::channel_sum(device_.stream(), reinterpret_cast<const T*>(d_u), sums,
+                          sizes_.steps * sizes_.batch, sizes_.rows);
+    });
+    check(cudaMemcpyAsync(reinterpret_cast<float*>(binding_.outputs[2]) + sizes_.rows,
+                          sums + sizes_.rows - sizes_.hidden,
+                          static_cast<std::size_t>(sizes_.hidden) * sizeof(float), cudaMemcpyDeviceToDevice,
+                          device_.stream()),
+          "recurrent_grad");
+  }
 
   void step_back(std::int64_t t) {
     const auto step = static_cast<std::size_t>(t);
@@ -306,7 +336,7 @@ class Backward final : public Kernel {
   std::unique_ptr<BlockCounter> counters_;                 // null: step by step
   std::unique_ptr<RecurrentProduct> through_u_;            // null: resident
   std::unique_ptr<RecurrentProduct> d_recurrent_, d_src_;  // null: a single step; not wanted
-  std::size_t d_x_at_ = 0, d_u_at_ = 0, through_u_at_ = 0, carried_at_ = 0, product_at_ = 0;
+  std::size_t d_x_at_ = 0, d_u_at_ = 0, through_u_at_ = 0, carried_at_ = 0, product_at_ = 0, u_sums_at_ = 0;
   Binding binding_;
 };
 
@@ -323,6 +353,9 @@ Decision accept_resident(const KernelRequest& request) {
   if (request.node.dtype() != DType::bf16) return Decision::no("made for bf16");
   const Sizes sizes(request.node, src);
   if (sizes.steps == 1) return Decision::no("made for several steps");
+  // src says which op it is: the layer has its bias as an input, the gradient makes that of the bias.
+  const Shape& bias = src == 0 ? request.node.input_shape(3) : request.node.output_shape(2);
+  if (bias[0] > sizes.rows) return Decision::no("made for one bias");
   if (!device::resident_fits(sizes.resident(), src == 1,
                              context_of(request).properties().multiProcessorCount))
     return Decision::no(

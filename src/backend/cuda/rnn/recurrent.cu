@@ -18,6 +18,8 @@ __global__ void __launch_bounds__(kThreads)
       x[gate] = to_float(step.x[first + gate * hidden]) + step.bias[unit % hidden + gate * hidden];
       u[gate] = step.u == nullptr ? 0.0f : to_float(step.u[first + gate * hidden]);
     }
+    if constexpr (kGates == 3)
+      if (step.last_bias != nullptr) u[2] += step.last_bias[unit % hidden];
     const float h = step.before == nullptr ? 0.0f : to_float(step.before[unit]);
     const float c = kGates != 4 || step.u == nullptr ? 0.0f : step.cell[unit];
     const Unit<kGates> made = step_unit<kGates>(x, u, h, c);

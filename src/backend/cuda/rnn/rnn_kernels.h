@@ -18,10 +18,10 @@ struct StepSizes {
 // All (batch, gates * hidden) or (batch, hidden). T: float or __nv_bfloat16.
 template <typename T>
 struct ForwardStep {
-  const T* x;  // W x; may be where `made_gates` is
-  const float* bias;
-  const T *u, *before;  // U h, and h itself; null: the state before is zero
-  float* cell;          // of lstm, read unless the state before is zero, and written
+  const T* x;                     // W x; may be where `made_gates` is
+  const float *bias, *last_bias;  // the second one of gru, added to U h of its last gate; null: none
+  const T *u, *before;            // U h, and h itself; null: the state before is zero
+  float* cell;                    // of lstm, read unless the state before is zero, and written
   T* dst;
   T *made_gates, *inner;  // null: not wanted
 };

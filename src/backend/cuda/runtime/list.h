@@ -7,6 +7,7 @@ namespace trainyard::backend::cuda {
 // Each returns the kernels of one file, or of one purpose, best first where that is known without measuring.
 std::vector<Candidate> attention_candidates();
 std::vector<Candidate> batch_matmul_candidates();
+std::vector<Candidate> broadcast_candidates();
 std::vector<Candidate> cached_attention_candidates();
 std::vector<Candidate> conv2d_candidates();
 std::vector<Candidate> conv2d_few_channels_candidates();
