@@ -18,16 +18,29 @@ constexpr int kLockMilliseconds = 30'000;
 Database::Database(const std::filesystem::path& file, Mode mode) : file_(file) {
   if (mode == Mode::read && !std::filesystem::exists(file))
     fail(ErrorKind::config, "store '{}' does not exist", file.string());
-  const int flags = mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(file.c_str(), &handle_, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  int code = open(mode == Mode::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (mode == Mode::read && code == SQLITE_READONLY_ROLLBACK) {
+    // A process died in the midst of a write. Its changes are taken back by who may write.
+    code = open(SQLITE_OPEN_READWRITE);
+    if (code == SQLITE_OK) code = open(SQLITE_OPEN_READONLY);
+  }
+  if (code == SQLITE_OK) return;
   try {
-    if (code != SQLITE_OK) complain(code);
-    sqlite3_busy_timeout(handle_, kLockMilliseconds);
-    version();  // reads the header: finds out whether this is a database at all
+    complain(code);
   } catch (...) {
     sqlite3_close(handle_);
     throw;
   }
+}
+
+int Database::open(int flags) {
+  sqlite3_close(handle_);
+  handle_ = nullptr;
+  const int code = sqlite3_open_v2(file_.c_str(), &handle_, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  if (code != SQLITE_OK) return code;
+  sqlite3_busy_timeout(handle_, kLockMilliseconds);
+  // Reads the header, which tells whether this is a database at all.
+  return sqlite3_exec(handle_, "PRAGMA user_version", nullptr, nullptr, nullptr);
 }
 
 Database::~Database() { sqlite3_close(handle_); }
@@ -36,7 +49,10 @@ void Database::complain(int code) const {
   const int primary = code & 0xff;
   const bool damaged = primary == SQLITE_NOTADB || primary == SQLITE_CORRUPT;
   const std::string advice =
-      damaged ? "; the records beside it are the originals: move the store away and it is made again" : "";
+      damaged ? "; the records beside it are the originals: move the store away and it is made again"
+      : code == SQLITE_READONLY_ROLLBACK
+          ? "; a process died while it wrote: any command on it by who may write to its folder mends that"
+          : "";
   fail(damaged ? ErrorKind::config : ErrorKind::io, "store '{}': {}{}", file_.string(),
        handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_), advice);
 }

@@ -25,6 +25,7 @@ class Database {
 
  private:
   friend class Statement;
+  int open(int flags);  // SQLite's code
   [[noreturn]] void complain(int code) const;
 
   std::filesystem::path file_;

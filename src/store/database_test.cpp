@@ -1,5 +1,8 @@
 #include "store/database.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -66,6 +69,32 @@ TEST_F(SchemaTest, ANewerStoreIsRefused) {
 TEST_F(SchemaTest, AnotherProgramsDatabaseIsRefused) {
   write("CREATE TABLE song (title TEXT);");
   EXPECT_THROW(Store(file(), Store::Access::read), Error);
+}
+
+TEST_F(SchemaTest, AReaderTakesBackWhatAKilledWriterLeft) {
+  record::RunRecord run;
+  run.id = "aaaa-r1-a1";
+  Store(file(), Store::Access::write).add(run);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    [&]() noexcept {
+      Database database(file(), Database::Mode::write);
+      // With so little cache, pages of the unfinished transaction are in the file already.
+      database.execute(
+          "PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+          "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+          "INSERT INTO planned (position, cell, replicate, settings) SELECT i, 'cell', i, zeroblob(1000) "
+          "FROM n");
+      ::_exit(0);
+    }();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_TRUE(std::filesystem::exists(file().string() + "-journal"));
+  const Store store(file(), Store::Access::read);
+  EXPECT_EQ(store.runs().size(), 1u);
+  EXPECT_EQ(store.planned().size(), 0u);
+  EXPECT_EQ(store.integrity(), "");
 }
 
 TEST_F(SchemaTest, RunsCannotBeChangedOrRemoved) {
