@@ -20,7 +20,7 @@ std::string key_of(const CommandText& command) {
   return key;
 }
 
-// In single quotes of a shell. `quote`: how it writes one quote inside them.
+// Puts the text into single quotes of a shell, which writes one quote inside them as `quote`.
 std::string in_quotes(const std::string& text, const char* quote) {
   std::string safe = "'";
   for (const char c : text)

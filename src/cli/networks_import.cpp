@@ -138,7 +138,7 @@ void print_coverage(const interchange::OnnxNetwork& network, std::int64_t ops) {
                                     network.numbers_in_file, network.numbers_left_out));
 }
 
-// What became of the nodes by their types; then why some are not ours, and which of them comes first.
+// Prints what became of the nodes by their types, then why some are not ours, and which of them comes first.
 void print_tables(const interchange::OnnxNetwork& network) {
   TextTable coverage({"op", "nodes", "becomes"});
   for (const interchange::Coverage& row : network.coverage)

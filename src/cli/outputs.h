@@ -17,8 +17,8 @@ Option* add_output_file(Command& command, const std::string& names, std::filesys
 Option* add_output_folder(Command& command, const std::string& names, std::filesystem::path& path,
                           const std::string& help);
 
-// For a command that others start with their own words: they have looked, and it may run on a machine where
-// these paths are not.
+// Leaves the checks to the command that starts this one with words of its own: it has looked, and this one
+// may run on a machine where these paths are not.
 void leave_outputs_to_starter(const Command& command);
 
 // Error (config) names the option and the first output that was given and cannot be written. Looks at nothing

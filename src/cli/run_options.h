@@ -39,7 +39,7 @@ void add_train_options(Command& command, run::TrainCommand& options);
 // REQUIRES: the options of the workers are settled (deployment_options.h).
 std::vector<Idle> idle_options(const run::TrainCommand& options);
 
-// By which model the runs of a study are estimated.
+// CostOptions names the model that estimates the runs of a study.
 struct CostOptions {
   std::filesystem::path model, devices;  // empty: none
   std::string device;                    // empty: the only one of the model

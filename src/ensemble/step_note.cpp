@@ -64,7 +64,7 @@ EnsembleProgress::EnsembleProgress(const std::filesystem::path& results, std::si
                                    ProgressListener* progress) {
   if (progress == nullptr) return;
   thread_ = std::jthread([results, members, progress](const std::stop_token& stop) {
-    // In thousandths: how many steps all of them will do is known when the last of them began.
+    // The bar counts thousandths, because the number of steps is known only when the last member began.
     constexpr std::int64_t kWhole = 1000;
     Progress bar(progress, "ensemble", kWhole);
     std::vector<StepsReached> last(members);

@@ -52,7 +52,7 @@ std::string some(const std::vector<std::string>& names) {
   return names.size() > kMostNamed ? fmt::format("{} and {} more", text, names.size() - kMostNamed) : text;
 }
 
-// What a network wants, and where the last layer is.
+// Wanted holds the weights that a network wants, and which of them are its last layer's.
 struct Wanted {
   std::vector<FileWeight> weights;
   std::unordered_set<std::string> head, constants;

@@ -103,7 +103,7 @@ ValueId import_pointwise(ImportContext& context, const onnx::Node& node) {
   context.decline("there is no such op here");
 }
 
-// What ONNX has no operator for in the sets that are written becomes two.
+// A kind without an operator in the sets that are written becomes two operators.
 void export_pointwise(ExportContext& context, const graph::Node& node) {
   const auto& [kind, a, b] = node.attrs<ops::PointwiseAttrs>();
   const std::string src = context.input(node, 0);

@@ -87,7 +87,7 @@ void resize_head(onnx::Model& model, const graph::Graph& graph, std::int64_t cla
     weight.spec.dims[axis_of_classes(model, weight.name, weight.spec.dims, former, who)] = classes;
   }
   resize_reshapes(model, std::move(head), former, classes);
-  // What the file says of values behind the layer is no longer true.
+  // The file's shapes of values behind the layer are no longer true.
   std::erase_if(model.values, [&](const onnx::ValueInfo& value) {
     return std::find(value.spec.dims.begin(), value.spec.dims.end(), former) != value.spec.dims.end();
   });

@@ -15,7 +15,7 @@ struct Tensor {
   std::string_view raw;         // in the file that was read
   std::string_view message{};   // of the whole tensor there
   bool external = false;        // its content lies in another file
-  // For the writer: makes the content, little-endian and in plain order.
+  // The writer calls this to make the content, little-endian and in plain order.
   std::function<std::vector<std::byte>()> content = nullptr;
 
   std::int64_t elements() const;  // kUnknown where dimensions are wrong

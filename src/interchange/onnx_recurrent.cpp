@@ -49,7 +49,7 @@ Arrangement of_parts(const Arrangement& one, std::size_t parts) {
           }};
 }
 
-// What a layer has in one direction.
+// Direction holds the weights of a layer in one direction.
 struct Direction {
   ValueId weight = graph::kNone, recurrent_weight = graph::kNone, bias = graph::kNone;
 };

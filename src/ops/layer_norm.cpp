@@ -21,7 +21,7 @@ void check_channels(const NodeView& node, int input, std::int64_t channels) {
                 node.input_shape(input).to_string(), channels);
 }
 
-// What is added comes last.
+// The term that is added is the last input.
 void check_term(const NodeView& node, const TensorType& wanted) {
   if (const TensorType& term = node.input(node.inputs() - 1).type; !(term == wanted))
     node.refuse("the term is {}, wants {}", term.to_string(), wanted.to_string());

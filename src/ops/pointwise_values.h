@@ -8,7 +8,7 @@
 // file: it includes neither the graph nor fmt, which nvcc cannot compile.
 namespace trainyard::ops {
 
-// What a and b are stands behind each; x is the number.
+// Each kind has its formula behind it: x is the number, a and b are attributes.
 enum class PointwiseKind : std::uint8_t {
   linear,        // a x + b
   clip,          // from a to b

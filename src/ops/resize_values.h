@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstdint>
 
-// Where a pixel of a resized image lies between two pixels of the source, for hosts and devices. Device code
+// Locates a pixel of a resized image between two pixels of the source, on hosts and devices. Device code
 // reads this file: it includes neither the graph nor fmt, which nvcc cannot compile.
 namespace trainyard::ops {
 
-// How places of the two images belong together, by ONNX's names; x is a place in dst.
+// ResizePlaces says which place of the source belongs to x, a place in dst. The names are ONNX's.
 enum class ResizePlaces : std::uint8_t {
   half_pixel,     // (x + 1/2) from / to - 1/2: pixels are squares
   align_corners,  // x (from - 1) / (to - 1): the outermost pixels lie on each other

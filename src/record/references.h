@@ -8,8 +8,7 @@ namespace trainyard::record {
 // ReferenceCell holds the values of one cell's runs when a user accepted them.
 struct ReferenceCell {
   Settings settings;  // the envelope without the build
-  // By name of the metric: one value per run, in the same order of runs in every list. NaN: that run has
-  // none.
+  // Each metric has one value per run, in the same order of runs. NaN: that run has none.
   std::map<std::string, std::vector<double>> values;
 };
 

@@ -64,7 +64,7 @@ std::optional<LatencyPoint> point_of(const CellView& cell, const LatencyKind& ki
                       static_cast<int>(latency.size())};
 }
 
-// Whether no other of these points has as much throughput with as little latency, and more of either.
+// Returns true when no other point has as much throughput with as little latency, and more of either.
 bool on_front(const LatencyPoint& point, const std::vector<const LatencyPoint*>& others) {
   return std::none_of(others.begin(), others.end(), [&](const LatencyPoint* other) {
     return other->speed >= point.speed && other->latency <= point.latency &&

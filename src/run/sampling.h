@@ -10,7 +10,7 @@ struct SampleOptions {
   std::string prompt;          // empty: a line's end
   std::int64_t tokens = 200;   // to make, at most as many as the network has room for
   train::Drawing drawing;
-  // With the vocabulary of the texts that it was trained on; empty: that of the run's data, or bytes.
+  // The vocabulary of the texts that the network was trained on; empty: that of the run's data, or bytes.
   std::filesystem::path vocabulary;
   DeviceSpec device;
   std::string precision = "f32";

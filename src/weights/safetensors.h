@@ -10,7 +10,7 @@ namespace trainyard::weights {
 // leave bytes out or reach beyond the file.
 std::vector<Tensor> parse_safetensors(std::span<const std::byte> file, const std::string& who);
 
-// What a safetensors file is to hold.
+// OutgoingTensor is a tensor to write.
 struct OutgoingTensor {
   std::string name;
   Element element = Element::f32;

@@ -31,7 +31,7 @@ class Relay {
 
   Address address() const { return address_; }
 
-  // For connections to come; those that are there stay. None: who calls is turned away.
+  // Sets the target of connections to come; those that are there stay. None: callers are turned away.
   void set_target(std::optional<Address> target);
   void set_plan(Plan plan);
 

@@ -79,7 +79,7 @@ class Collective {
   virtual void start(std::span<float> values) { all_reduce_mean(values); }
   virtual void finish() {}
 
-  // For a rank that cannot go on: ends the others, too. Where ranks are processes it does not return.
+  // A rank that cannot go on calls this to end the others, too. Where ranks are processes it does not return.
   virtual void abort(int exit_code) = 0;
 
   // Returns whether start() returns before the ranks have exchanged the values. Threads of one process would

@@ -24,7 +24,8 @@ class LocalGroup {
   // Every rank gets the mean over all ranks, bit for bit the same.
   void all_reduce_mean(int rank, std::span<float> values);
 
-  // For a rank that cannot go on: every call, waiting or to come, of any rank ends with an Error (peer).
+  // A rank that cannot go on calls this: every call, waiting or to come, of any rank ends with an Error
+  // (peer).
   void abort();
 
  private:

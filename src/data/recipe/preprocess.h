@@ -47,7 +47,7 @@ class Preprocessor {
   const PreprocessOptions& options() const { return options_; }
   std::int64_t sample_bytes() const { return options_.output.elements(); }  // of the output, H x W x C
 
-  // For training: random by `seed` alone. Error (config) when the image is damaged.
+  // Prepares an image for training, random by `seed` alone. Error (config) when the image is damaged.
   virtual void train(std::span<const std::byte> encoded, std::uint64_t seed, std::uint8_t* out) const = 0;
   // Prepares an image for evaluation, without anything random.
   virtual void evaluate(std::span<const std::byte> encoded, std::uint8_t* out) const = 0;

@@ -2,7 +2,7 @@
 
 #include "networks/zoo/zoo.h"
 
-// What is different where a training goes on from weights that were trained before.
+// Trainings that go on from weights of before: frozen parameters and the last layer.
 namespace trainyard::networks {
 
 // The pattern of all parameters but those of the last layer.
@@ -12,8 +12,8 @@ inline constexpr const char* kAllButHead = "all-but-head";
 // logits and have any.
 std::vector<graph::ValueId> head_of(const graph::Graph& graph, graph::ValueId logits);
 
-// Whether the pattern, in which * stands for any text and ? for any letter, is the whole name or its
-// beginning up to a "/" or ".".
+// Returns true when the pattern, in which * stands for any text and ? for any letter, is the whole name or
+// its beginning up to a "/" or ".".
 bool matches(std::string_view pattern, std::string_view name);
 
 // Returns the parameters that are not trained, in the order of the graph. `results`: the logits, and what

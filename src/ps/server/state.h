@@ -35,8 +35,8 @@ class StateMemory {
     bool operator==(const Sizes&) const = default;
   };
 
-  // In `file`, which is taken over if it is of this run and was begun; empty: in memory that goes with the
-  // process. Error (io).
+  // The state lies in `file`, which is taken over if it is of this run and was begun. Without a file it lies
+  // in memory that goes with the process. Error (io).
   StateMemory(const std::filesystem::path& file, const Sizes& sizes);
   ~StateMemory();
   StateMemory(const StateMemory&) = delete;

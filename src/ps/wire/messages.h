@@ -18,7 +18,7 @@ struct ServerCounts {
   std::int64_t apply_nanoseconds = 0;  // on the thread that talks
   std::int64_t elements = 0;
   std::uint64_t bytes_received = 0, bytes_sent = 0;
-  // By how many updates the parameters had moved on when a gradient was applied.
+  // The number of gradients by the updates that the parameters had moved on when they were applied.
   std::map<std::int64_t, std::int64_t> staleness = {};
 
   bool operator==(const ServerCounts&) const = default;

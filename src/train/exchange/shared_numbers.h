@@ -9,8 +9,8 @@
 
 namespace trainyard::train {
 
-// In which order the numbers of a network lie in the one array that servers keep: parameters, then running
-// statistics.
+// WireLayout is the order of the numbers of a network in the one array that servers keep: parameters, then
+// running statistics.
 enum class WireLayout {
   native,  // as this plan has them in its memory: nothing is put in another order, and on the host, without
            // statistics, nothing is copied; but all workers must have the same

@@ -59,7 +59,7 @@ class HostFeed {
   void before(std::int64_t step);
   void after(std::int64_t step) { queue_->give_back(ring_.place_of(step)); }
 
-  // For a trace: as CopyQueue has them.
+  // Keep and return the copies for a trace, as CopyQueue has them.
   void watch_copies() { queue_->watch(true); }
   std::vector<backend::CopyQueue::Copy> copies() { return queue_->copies(); }
 

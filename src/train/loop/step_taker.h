@@ -26,7 +26,7 @@ class StepMeter {
  public:
   // Reaches for what it will read, which may take a while. The replicas must outlive it.
   explicit StepMeter(Replicas& replicas);
-  // For steps that an executor runs alone.
+  // Meters steps that an executor runs alone.
   explicit StepMeter(const engine::Executor& executor);
 
   void begin();

@@ -60,8 +60,8 @@ class Session {
   // Returns an executor for the network in inference mode at some batch size, on the live parameters and
   // statistics of this session, or on the shadow weights. Must not outlive the session.
   std::unique_ptr<engine::Executor> make_evaluator(std::int64_t batch, bool shadow_weights) const;
-  // Where some parameters are frozen, an evaluator on the shadow weights has parameters of its own, which
-  // this fills with the shadow weights of those that are trained and with the others as they are.
+  // Fills the parameters of an evaluator on the shadow weights where some parameters are frozen: those that
+  // are trained get their shadow weights, the others stay as they are.
   void renew_evaluator(engine::Executor& evaluator) const;
 
   // The names of a step's inputs: images and labels, or tokens and lengths. Without the loss there is the

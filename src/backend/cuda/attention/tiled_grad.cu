@@ -269,7 +269,7 @@ __device__ inline void go_through(const AttentionShape& shape, const AttentionGr
       work.store(first + m * 16 + half * 8 + lane / 4, half, d_first[m], d_second[m]);
 }
 
-// In one launch, so that the last blocks of keys leave no multiprocessor idle.
+// One launch does both, so that the last blocks of keys leave no multiprocessor idle.
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kTiledThreads)
     tiled_backward(const __grid_constant__ AttentionShape shape,

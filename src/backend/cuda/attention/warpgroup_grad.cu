@@ -70,7 +70,7 @@ __device__ inline void mask(const WarpgroupWork<kOwnKeys>& work, int other, Warp
   if (first_t + kTile <= shape.steps && first_s + kTile <= seen_by(shape, work.of_sequence, first_t)) return;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    // Of each row those columns count that are not before the first one and before the end.
+    // A row counts its columns from the first one to the end.
     const int row = work.first + row_of_thread() + half * 8, column = other + column_of_thread();
     int from = 0, end = shape.steps;
     if constexpr (kOwnKeys) {

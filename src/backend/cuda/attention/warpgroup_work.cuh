@@ -3,12 +3,12 @@
 #include "backend/cuda/attention/attention.cuh"
 #include "backend/cuda/runtime/warpgroup.cuh"
 
-// What a block of the gradient by warpgroups works on, and how it comes into shared memory.
+// The work of a block of the gradient by warpgroups, and its way into shared memory.
 namespace trainyard::backend::cuda::device {
 
 static_assert(kWarpgroupTile == SwizzledTile::kRows && kLargestWarpgroupHead == SwizzledTile::kRows);
 
-// Of both sides a row has two vectors: (query, d_dst) and (key, value).
+// A row of either side has two vectors: (query, d_dst) or (key, value).
 template <bool kOwnKeys>
 struct WarpgroupWork {
   static constexpr int kTile = kWarpgroupTile,
@@ -24,7 +24,7 @@ struct WarpgroupWork {
   std::int64_t stride, dst_stride;
   int n, kv_head, first_head, first, of_sequence;
   int begin, end, turns;  // tiles of the other side, and those of all heads together
-  // Where this thread begins to copy: its row of 16 and its place in it.
+  // This thread begins to copy at this row of 16 and this place in it.
   int copied_row, copied_chunk;
   std::uint32_t copied_to;
   bool copies;

@@ -61,7 +61,7 @@ Planned plan(const KernelRequest& request, const MatmulProblem& problem) {
   return context.matmuls().find(context, problem);
 }
 
-// With bias and activation where cuBLASLt can apply them, else without either.
+// Plans bias and activation into the product where cuBLASLt can apply them, else neither.
 Planned forward_plan(const KernelRequest& request) {
   MatmulProblem problem = forward_problem(request);
   const ops::Activation activation = request.node.attrs<ops::DenseAttrs>().activation.kind;

@@ -9,7 +9,7 @@ void dense_plain(const Launch& at);
 void dense_d_src_plain(const Launch& at);
 void dense_d_weight_plain(const Launch& at);
 
-// For accept() of a dense layer: whether its output should lie in padded rows.
+// Says to accept() of a dense layer whether its output should lie in padded rows.
 Decision want_padded_output(const KernelRequest& request);
 
 }  // namespace trainyard::backend::cuda

@@ -24,7 +24,7 @@ Decision accept(const KernelRequest& request) {
   return decision;
 }
 
-// What is added is the last input.
+// The term that is added is the last input.
 template <typename T>
 const T* term_of(const Launch& at) {
   return at.node.attrs<Attrs>().adds ? at.input<T>(at.node.inputs() - 1) : nullptr;

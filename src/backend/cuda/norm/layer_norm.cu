@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(kPieces* kWidth))
   const std::int64_t first = Group::lane() * kWidth;
   constexpr int kStride = kGroup * kWidth;
   float kept[kPieces > 0 ? kPieces : 1][kWidth];
-  // What this thread reads again where its registers do not hold the row.
+  // This thread reads the row again from here where its registers do not hold it.
   const T* again = source.term == nullptr ? from : source.sum + row * channels;
   // Calls use(channel, numbers) for every vector of this thread; `fresh`: for the first time.
   const auto for_vectors = [&](bool fresh, const auto& use) {

@@ -23,7 +23,7 @@ template <typename T>
 void batch_norm_statistics(cudaStream_t stream, const ChannelSums& sums, const T* src,
                            const BatchNormScales& scales, const ChannelSumsWorkspace& workspace);
 
-// For inference: mean and inverse deviation from the running statistics.
+// Computes mean and inverse deviation from the running statistics, for inference.
 void batch_norm_running(cudaStream_t stream, const ChannelSums& sums, const BatchNormScales& scales,
                         const ChannelSumsWorkspace& workspace);
 
@@ -80,7 +80,7 @@ struct LayerNormVectors {
   float *inverse, *mean;
 };
 
-// What is normalised: src, or, where `term` is not null, src + term, which is left in `sum`.
+// The kernel normalises src or, where `term` is not null, src + term, which it leaves in `sum`.
 template <typename T>
 struct LayerNormSource {
   const T *src, *term;
@@ -100,8 +100,8 @@ struct LayerNormGradient {
   const float *gamma, *inverse, *mean;
 };
 
-// Where the sums over the rows go. d_beta is null for RMS norm, and columns where those of d_src are not
-// wanted.
+// The sums over the rows go here. d_beta is null for RMS norm, columns is null where the sums of d_src are
+// not wanted.
 struct LayerNormSums {
   float *d_gamma, *d_beta, *columns;
 

@@ -283,7 +283,7 @@ class Backward final : public Kernel {
   }
 
  private:
-  // In gru what W x and U h are given differs.
+  // In gru the gradients of W x and U h differ.
   bool reset_after_product() const {
     return node_.attrs<ops::RecurrentGradAttrs>().cell == ops::RecurrentCell::gru;
   }

@@ -98,9 +98,9 @@ void with_float_type(DType dtype, const Body& body) {
   body.template operator()<__nv_bfloat16>();
 }
 
-// For accept(): the condition of every kernel here on its floats. "" when they are f32 or bf16.
+// Says to accept() whether a kernel's floats are f32 or bf16, the condition of every kernel here.
 Decision want_device_floats(const KernelRequest& request);
-// For accept(): the condition of kernels that count elements in 32 bits.
+// Says to accept() whether 32 bits can count a kernel's elements.
 Decision want_countable_elements(const KernelRequest& request);
 
 }  // namespace trainyard::backend::cuda

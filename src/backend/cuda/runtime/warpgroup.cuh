@@ -15,7 +15,7 @@ struct SwizzledTile {
   static constexpr int kRows = 64, kRowBytes = 128, kChunks = kRowBytes / 16;
   static constexpr std::uint32_t kBytes = kRows * kRowBytes;
 
-  // Where a chunk of 16 bytes lies.
+  // Returns the address of a chunk of 16 bytes.
   __device__ static std::uint32_t chunk(std::uint32_t tile, int row, int c) {
     return tile + static_cast<std::uint32_t>(row * kRowBytes + ((c ^ row % 8) << 4));
   }
@@ -31,8 +31,8 @@ struct SwizzledTile {
   }
 };
 
-// What ordinary instructions wrote into shared memory, cp.async among them, is seen by the matrix units
-// behind this and a barrier.
+// Behind this and a barrier the matrix units see what ordinary instructions, cp.async among them, wrote into
+// shared memory.
 __device__ inline void show_to_matrix_units() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Before the first product that reads or adds to registers which other instructions wrote.
