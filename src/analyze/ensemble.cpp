@@ -45,8 +45,7 @@ EnsembleRun to_run(const record::RunRecord& record) {
   run.images_made = record.figure_or("images_made", 0);
   run.energy_joules = record.figure_or("energy_joules", 0);
   const auto members = record.details.find("members");
-  const SortedJson rows =
-      members == record.details.end() ? SortedJson::array() : parse_json<SortedJson>(members->second);
+  const SortedJson rows = members == record.details.end() ? SortedJson::array() : parse_json(members->second);
   for (const SortedJson& row : rows) {
     run.preprocess_cpu_seconds += maker_seconds(row);
     if (row.value("member", "") == "preprocessor") continue;

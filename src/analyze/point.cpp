@@ -155,7 +155,7 @@ double peak_fraction_of(const OpCategory& category, double roof) {
 std::vector<OpCategory> op_categories_of(const record::RunRecord& run) {
   const auto detail = run.details.find("ops");
   if (detail == run.details.end()) return {};
-  const SortedJson ops = parse_json_or_discard<SortedJson>(detail->second);
+  const SortedJson ops = parse_json_or_discard(detail->second);
   const auto list = ops.is_object() ? ops.find("by_category") : ops.end();
   if (list == ops.end() || !list->is_array()) return {};
   const double step = run.statistics.steps > 0 ? run.statistics.median

@@ -1,37 +1,269 @@
 #include "base/json.h"
 
-#include "base/file.h"
+#include <ostream>
+#include <unordered_map>
 
 namespace trainyard {
 
-template <typename AnyJson>
-AnyJson parse_json(std::string_view text, const std::type_identity_t<JsonListener<AnyJson>>& listener) {
-  return AnyJson::parse(text, listener);
+// Members in their order, and where they are once they are many.
+struct Json::Object {
+  static constexpr std::size_t kFew = 16;  // are looked through faster than looked up
+
+  std::vector<Member> members;
+  std::unordered_map<std::string, std::size_t> places;
+
+  Json* find(std::string_view key) {
+    if (members.size() <= kFew) {
+      for (Member& member : members)
+        if (member.key == key) return &member.value;
+      return nullptr;
+    }
+    const auto found = places.find(std::string(key));
+    return found == places.end() ? nullptr : &members[found->second].value;
+  }
+  Json& add(std::string_view key) {
+    members.push_back({std::string(key), Json()});
+    if (members.size() > kFew + 1)
+      places.emplace(key, members.size() - 1);
+    else if (members.size() == kFew + 1)
+      number_places();
+    return members.back().value;
+  }
+  bool erase(std::string_view key) {
+    const std::size_t before = members.size();
+    std::erase_if(members, [key](const Member& member) { return member.key == key; });
+    if (before > kFew) number_places();
+    return members.size() < before;
+  }
+  void number_places() {
+    places.clear();
+    for (std::size_t i = 0; i < members.size(); ++i) places.emplace(members[i].key, i);
+  }
+};
+
+namespace {
+
+constexpr const char* kKindNames[] = {"null",   "a boolean", "a number",  "a number", "a number",
+                                      "a text", "an array",  "an object", "discarded"};
+
+std::string kind_text(Json::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+bool is_member(const Json& json) { return json.is_array() && json.size() == 2 && json.front().is_string(); }
+
+}  // namespace
+
+Json::Json(std::string text) : kind_(Kind::text), text_(new std::string(std::move(text))) {}
+
+Json::Json(std::initializer_list<Json> elements) {
+  *this = std::all_of(elements.begin(), elements.end(), is_member) ? object(elements) : array(elements);
 }
 
-template <typename AnyJson>
-AnyJson parse_json_or_discard(std::string_view text) {
-  return AnyJson::parse(text, nullptr, false);
+Json Json::array(std::initializer_list<Json> elements) {
+  Json json;
+  json.array_ = new std::vector<Json>(elements);
+  json.kind_ = Kind::array;
+  return json;
 }
 
-template <typename AnyJson>
-AnyJson read_json(const std::filesystem::path& file) {
-  const std::vector<std::byte> bytes = read_file(file);
-  return parse_json<AnyJson>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+Json Json::object(std::initializer_list<Json> members) {
+  Json json;
+  json.object_ = new Object;
+  json.kind_ = Kind::object;
+  for (const Json& member : members) {
+    if (!is_member(member)) throw Error("an object is made of pairs of a text and a value");
+    json[member.front().text()] = member.back();
+  }
+  return json;
 }
 
-template <typename AnyJson>
-std::string json_text(const AnyJson& json, int indent) {
-  return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+Json Json::discarded() {
+  Json json;
+  json.kind_ = Kind::discarded;
+  return json;
 }
 
-template Json parse_json(std::string_view text, const JsonListener<Json>& listener);
-template SortedJson parse_json(std::string_view text, const JsonListener<SortedJson>& listener);
-template Json parse_json_or_discard(std::string_view text);
-template SortedJson parse_json_or_discard(std::string_view text);
-template Json read_json(const std::filesystem::path& file);
-template SortedJson read_json(const std::filesystem::path& file);
-template std::string json_text(const Json& json, int indent);
-template std::string json_text(const SortedJson& json, int indent);
+Json::Json(const Json& other) : kind_(other.kind_), natural_(other.natural_) {
+  if (kind_ == Kind::text) text_ = new std::string(*other.text_);
+  if (kind_ == Kind::array) array_ = new std::vector<Json>(*other.array_);
+  if (kind_ == Kind::object) object_ = new Object(*other.object_);
+}
+
+Json::Json(Json&& other) noexcept : kind_(other.kind_), natural_(other.natural_) { other.kind_ = Kind::null; }
+
+Json& Json::operator=(Json other) noexcept {
+  std::swap(kind_, other.kind_);
+  std::swap(natural_, other.natural_);
+  return *this;
+}
+
+Json::~Json() {
+  if (kind_ == Kind::text) delete text_;
+  if (kind_ == Kind::array) delete array_;
+  if (kind_ == Kind::object) delete object_;
+}
+
+std::size_t Json::size() const {
+  if (is_null()) return 0;
+  if (is_array()) return array_->size();
+  return is_object() ? object_->members.size() : 1;
+}
+
+void Json::must_be(Kind kind) const {
+  if (kind_ != kind) throw Error("should be " + kind_text(kind) + ", is " + kind_text(kind_));
+}
+
+bool Json::boolean() const {
+  must_be(Kind::boolean);
+  return boolean_;
+}
+
+std::int64_t Json::whole() const {
+  if (kind_ == Kind::real) return static_cast<std::int64_t>(real_);
+  if (kind_ == Kind::natural) return static_cast<std::int64_t>(natural_);
+  if (kind_ != Kind::integer) must_be(Kind::natural);
+  return integer_;
+}
+
+std::uint64_t Json::natural() const {
+  return kind_ == Kind::natural ? natural_
+         : kind_ == Kind::real  ? static_cast<std::uint64_t>(real_)
+                                : static_cast<std::uint64_t>(whole());
+}
+
+double Json::real() const {
+  if (kind_ == Kind::integer) return static_cast<double>(integer_);
+  if (kind_ == Kind::natural) return static_cast<double>(natural_);
+  must_be(Kind::real);
+  return real_;
+}
+
+const std::string& Json::text() const {
+  must_be(Kind::text);
+  return *text_;
+}
+
+Json& Json::at(std::size_t index) { return const_cast<Json&>(std::as_const(*this).at(index)); }
+
+const Json& Json::at(std::size_t index) const {
+  must_be(Kind::array);
+  if (index >= array_->size())
+    throw Error(fmt::format("element {} of {} is not there", index, array_->size()));
+  return (*array_)[index];
+}
+
+Json& Json::element(std::size_t index) {
+  if (is_null()) *this = array();
+  must_be(Kind::array);
+  if (index >= array_->size()) array_->resize(index + 1);
+  return (*array_)[index];
+}
+
+void Json::erase_element(std::size_t index) {
+  at(index);
+  array_->erase(array_->begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Json::push_back(Json value) {
+  if (is_null()) *this = array();
+  must_be(Kind::array);
+  array_->push_back(std::move(value));
+}
+
+const Json* Json::member(std::string_view key) const { return is_object() ? object_->find(key) : nullptr; }
+
+Json& Json::at(std::string_view key) { return const_cast<Json&>(std::as_const(*this).at(key)); }
+
+const Json& Json::at(std::string_view key) const {
+  must_be(Kind::object);
+  const Json* found = member(key);
+  if (found == nullptr) throw Error("key '" + std::string(key) + "' not found");
+  return *found;
+}
+
+Json& Json::operator[](std::string_view key) {
+  if (is_null()) *this = object();
+  must_be(Kind::object);
+  Json* found = object_->find(key);
+  return found != nullptr ? *found : object_->add(key);
+}
+
+const Json& Json::operator[](std::string_view key) const {
+  static const Json kNull;
+  const Json* found = member(key);
+  return found != nullptr ? *found : kNull;
+}
+
+void Json::update(const Json& object) {
+  object.must_be(Kind::object);
+  for (const auto& [key, value] : object.items()) (*this)[key] = value;
+}
+
+bool Json::erase(std::string_view key) {
+  must_be(Kind::object);
+  return object_->erase(key);
+}
+
+std::size_t Json::stride() const { return is_object() ? sizeof(Member) : sizeof(Json); }
+
+Json* Json::first() const {
+  if (is_array()) return array_->data();
+  return is_object() && !object_->members.empty() ? &object_->members.front().value : nullptr;
+}
+
+namespace {
+
+Json* further(Json* from, std::size_t bytes) {
+  return from == nullptr ? nullptr : reinterpret_cast<Json*>(reinterpret_cast<std::byte*>(from) + bytes);
+}
+
+}  // namespace
+
+Json::Iterator<true> Json::begin() const { return {first(), stride()}; }
+Json::Iterator<true> Json::end() const { return {further(first(), size() * stride()), stride()}; }
+Json::Iterator<false> Json::begin() { return {first(), stride()}; }
+Json::Iterator<false> Json::end() { return {further(first(), size() * stride()), stride()}; }
+
+Json::Iterator<true> Json::find(std::string_view key) const {
+  const Json* found = member(key);
+  return found != nullptr ? Iterator<true>(found, stride()) : end();
+}
+
+Json::Members Json::items() const {
+  if (!is_null()) must_be(Kind::object);
+  return Members(*this);
+}
+
+bool Json::equals(const Json& other) const {
+  if (is_number() && other.is_number()) {
+    if (kind_ == Kind::real || other.kind_ == Kind::real) return real() == other.real();
+    return natural_ == other.natural_ && (kind_ == other.kind_ || integer_ >= 0);
+  }
+  if (kind_ != other.kind_) return false;
+  switch (kind_) {
+    case Kind::boolean:
+      return boolean_ == other.boolean_;
+    case Kind::text:
+      return *text_ == *other.text_;
+    case Kind::array:
+      return *array_ == *other.array_;
+    case Kind::object:
+      return size() == other.size() &&
+             std::all_of(object_->members.begin(), object_->members.end(), [&](const Member& one) {
+               const Json* found = other.member(one.key);
+               return found != nullptr && one.value == *found;
+             });
+    default:
+      return kind_ == Kind::null;  // a discarded value equals none
+  }
+}
+
+std::partial_ordering Json::compared(const Json& other) const {
+  if (equals(other)) return std::partial_ordering::equivalent;
+  if (is_number() && other.is_number()) return real() <=> other.real();
+  if (is_string() && other.is_string()) return *text_ <=> *other.text_;
+  return std::partial_ordering::unordered;
+}
+
+std::ostream& operator<<(std::ostream& out, const Json& json) { return out << json_text(json); }
 
 }  // namespace trainyard

@@ -1,10 +1,12 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "record/comparison.h"
 #include "record/run_record.h"
 #include "record/verdict.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::cli {
 
@@ -36,8 +38,8 @@ struct ComparedSides {
 // counts.
 void print_comparison(const ComparedSides& sides, const record::Comparison& comparison,
                       const record::Metric& metric, const record::VerdictOptions& options);
-nlohmann::ordered_json comparison_json(const ComparedSides& sides, const record::Comparison& comparison,
-                                       const record::Metric& metric, const record::VerdictOptions& options);
+Json comparison_json(const ComparedSides& sides, const record::Comparison& comparison,
+                     const record::Metric& metric, const record::VerdictOptions& options);
 
 // Returns one line that says why no cell could be compared.
 std::string why_nothing(const ComparedSides& sides, const record::Comparison& comparison,

@@ -1,10 +1,12 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "cli/command.h"
 #include "report/chart.h"
 #include "report/libraries.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::cli {
 
@@ -31,7 +33,7 @@ WrittenFiles write_page(const PageFiles& files, std::vector<report::Chart> chart
                         const std::function<std::string(const std::vector<report::Library>&)>& make_page);
 
 // Adds to `result` what --json says of the files: report, bytes, charts and left_out by their ids, files.
-void describe_written(const WrittenFiles& written, nlohmann::ordered_json& result);
+void describe_written(const WrittenFiles& written, Json& result);
 // Prints one line for each file; `what` names the subject of the page.
 void print_written(const WrittenFiles& written, const std::string& what);
 

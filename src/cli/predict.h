@@ -1,7 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "cli/command.h"
 #include "cli/option_checks.h"
 #include "cli/page_files.h"
@@ -9,6 +7,10 @@
 #include "predict/analytic/time_model.h"
 #include "predict/gnn/run_model.h"
 #include "predict/runs/model_container.h"
+
+namespace trainyard {
+class Json;
+}
 
 // Declares the subcommands of `trainyard predict`.
 namespace trainyard::cli {
@@ -20,11 +22,11 @@ std::function<int()> declare_predict_run(Command& command);
 using predict::NamedScores;
 using predict::scores_by;
 
-nlohmann::ordered_json json_of_score(const predict::Score& score);
+Json json_of_score(const predict::Score& score);
 void print_scores(const std::string& what, const NamedScores& scores);
 
 // Errors of shares of time, in points; nothing where there are none.
-nlohmann::ordered_json json_of_use_scores(const std::vector<predict::UseScore>& scores);
+Json json_of_use_scores(const std::vector<predict::UseScore>& scores);
 void print_use_scores(const std::vector<predict::UseScore>& scores);
 
 // Devices that a model has seen, then those of a file, then those that are known.

@@ -1,12 +1,14 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "analyze/bursts.h"
 #include "analyze/op_breakdown.h"
 #include "cli/command.h"
 #include "meter/profile_command.h"
 #include "record/run_record.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::cli {
 
@@ -18,7 +20,7 @@ struct ReducedTrace {
 };
 
 // Returns the object `profile` of docs/formats/profile.md.
-nlohmann::ordered_json json_of(const ReducedTrace& reduced);
+Json json_of(const ReducedTrace& reduced);
 
 // Adds the totals of a trace to the record by name: disk_read_bytes, gpu_energy_joules, ...
 void add_trace_figures(const record::ResourceTrace& trace, record::RunRecord& run);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "analyze/analysis.h"
 #include "cli/command.h"
 #include "record/cell_summary.h"
@@ -11,6 +9,10 @@
 #include "study/run/history.h"
 #include "study/run/progress.h"
 #include "study/spec/plan.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::cli {
 
@@ -79,7 +81,7 @@ RunLabels labels_of(const study::StudyProgress& progress);
 // Prints the cells with their speeds, then what is not done and why, then one line of counts.
 void print_progress(const study::StudyProgress& progress);
 void print_totals(const study::StudyProgress& progress);  // that line alone
-nlohmann::ordered_json progress_json(const study::StudyProgress& progress);
+Json progress_json(const study::StudyProgress& progress);
 
 // Returns one line of text, or "" when nodes do not differ.
 std::string node_effects_text(const record::NodeEffects& effects);
@@ -89,9 +91,8 @@ void print_analysis(const analyze::Analysis& analysis);
 void print_comparison(const analyze::SystemComparison& comparison, const record::Comparison& verdicts);
 
 // Returns the same and every point, in the format of docs/formats/analysis.md.
-nlohmann::ordered_json analysis_json(const analyze::Analysis& analysis);
-nlohmann::ordered_json comparison_json(const analyze::SystemComparison& comparison,
-                                       const record::Comparison& verdicts);
+Json analysis_json(const analyze::Analysis& analysis);
+Json comparison_json(const analyze::SystemComparison& comparison, const record::Comparison& verdicts);
 
 struct HistoryReport {
   std::vector<study::CellHistory> cells;
@@ -106,6 +107,6 @@ int count_regressions(const HistoryReport& report);
 // Prints a table of the cells with their levels and changes, then the regressions with the commands that find
 // their commits.
 void print_history(const HistoryReport& report);
-nlohmann::ordered_json history_json(const HistoryReport& report);
+Json history_json(const HistoryReport& report);
 
 }  // namespace trainyard::cli

@@ -24,7 +24,7 @@ T by_name(const T (&all)[kCount], const std::string& wanted) {
 }
 
 // The checksum recurses once per level of the parsed text, so the depth is limited.
-bool limit_depth(int depth, Json::parse_event_t, Json&) {
+bool limit_depth(int depth, JsonEvent, const Json&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
   return true;
@@ -47,9 +47,9 @@ Json to_json(const StoredTensor& tensor) {
 
 StoredTensor to_tensor(const Json& json) {
   StoredTensor tensor;
-  tensor.name = json.at("name");
-  tensor.role = by_name(kRoles, json.at("role"));
-  tensor.type.dtype = by_name(kDTypes, json.at("dtype"));
+  json.at("name").get_to(tensor.name);
+  tensor.role = by_name(kRoles, json.at("role").get<std::string>());
+  tensor.type.dtype = by_name(kDTypes, json.at("dtype").get<std::string>());
   const Json& shape = json.at("shape");
   if (shape.size() > Shape::kMaxRank) throw std::invalid_argument("a tensor of too many dimensions");
   std::int64_t elements = 1;
@@ -60,8 +60,8 @@ StoredTensor to_tensor(const Json& json) {
     tensor.type.shape.append(size);
     elements *= size;
   }
-  tensor.offset = json.at("offset");
-  tensor.crc32c = json.at("crc32c");
+  json.at("offset").get_to(tensor.offset);
+  json.at("crc32c").get_to(tensor.crc32c);
   if (json.at("bytes") != tensor.type.bytes()) throw std::invalid_argument("bytes and shape do not agree");
   return tensor;
 }
@@ -102,21 +102,21 @@ CheckpointManifest parse_manifest(const std::string& text, const std::filesystem
     if (sum_of(json) != sum) throw std::invalid_argument("checksum mismatch");
     CheckpointManifest manifest;
     CheckpointHeader& header = manifest.header;
-    header.network = json.at("network");
-    header.step = json.at("step");
-    header.seed = json.at("seed");
-    header.first_loss = json.at("first_loss");
+    json.at("network").get_to(header.network);
+    json.at("step").get_to(header.step);
+    json.at("seed").get_to(header.seed);
+    json.at("first_loss").get_to(header.first_loss);
     for (const auto& [key, value] : json.at("asked").items())
       header.asked.emplace_back(key, value.get<std::string>());
     const Json reached = json.value("reached", Json::object());  // items() does not keep it
     for (const auto& [key, value] : reached.items())
       header.reached.emplace_back(key, value.get<std::string>());
-    manifest.tensors_bytes = json.at("tensors_bytes");
+    json.at("tensors_bytes").get_to(manifest.tensors_bytes);
     for (const Json& tensor : json.at("tensors")) manifest.tensors.push_back(to_tensor(tensor));
     return manifest;
-  } catch (const Json::parse_error&) {
+  } catch (const Json::SyntaxError&) {
     fail(ErrorKind::config, "'{}' is damaged: not whole JSON", path.string());
-  } catch (const Json::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "'{}' is damaged: {}", path.string(), error.what());
   } catch (const std::invalid_argument& error) {
     fail(ErrorKind::config, "'{}' is damaged: {}", path.string(), error.what());

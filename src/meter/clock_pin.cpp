@@ -66,7 +66,7 @@ std::vector<ClockNote> read_notes(const fs::path& notes, const SystemFiles& file
       if (auto note = read_note(entry->path(), files)) found.push_back(std::move(*note));
     } catch (const Error&) {
       // A machine that shares the folder removed it meanwhile.
-    } catch (const Json::exception&) {
+    } catch (const Json::Error&) {
       // Not written by a pin.
     }
   }

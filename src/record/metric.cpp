@@ -130,7 +130,7 @@ std::optional<double> table_value(std::span<const RunRecord* const> runs, const 
 std::optional<double> seconds_to_accuracy(const RunRecord& run, double accuracy) {
   const auto found = run.details.find("accuracy_curve");
   if (found == run.details.end()) return std::nullopt;
-  for (const auto& point : parse_json<SortedJson>(found->second))
+  for (const auto& point : parse_json(found->second))
     if (point.at(2).get<double>() >= accuracy) return point.at(0).get<double>();
   return std::nullopt;
 }

@@ -281,13 +281,13 @@ std::string to_json(const References& references) {
 References references_from_json(std::string_view text) {
   if (text.size() > kMostFileBytes)
     refuse_references("the file", fmt::format("at most {} bytes", kMostFileBytes));
-  const auto not_too_deep = [](int depth, SortedJson::parse_event_t, const SortedJson&) {
+  const auto not_too_deep = [](int depth, JsonEvent, const SortedJson&) {
     if (depth > kDeepest) refuse_references("the file", fmt::format("at most {} levels", kDeepest));
     return true;
   };
   References references;
   try {
-    const SortedJson json = parse_json<SortedJson>(text, not_too_deep);
+    const SortedJson json = parse_json(text, not_too_deep);
     const SortedJson& schema = member_of(json, "schema", "the file");
     if (!schema.is_number_integer() || schema.get<std::int64_t>() != kReferencesSchema)
       fail(ErrorKind::config, "references: schema {}, this trainyard reads {}", one_line(schema),
@@ -299,7 +299,7 @@ References references_from_json(std::string_view text) {
         fail(ErrorKind::config, "references: machine '{}' is there twice", row.machine);
       references.machines.push_back(std::move(row));
     }
-  } catch (const SortedJson::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "references: not JSON: {}", error.what());
   }
   return references;

@@ -245,7 +245,7 @@ RunRecord run_record_from_json(std::string_view text) {
   if (!json.is_object()) fail(ErrorKind::config, "run record: not a JSON object");
   try {
     return record_of(json);
-  } catch (const Json::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "run record: {}", error.what());
   }
 }

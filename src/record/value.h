@@ -2,9 +2,11 @@
 
 #include <variant>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/standard.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::record {
 
@@ -34,12 +36,12 @@ std::string to_json(const Settings& settings);
 Settings settings_from_json(std::string_view text);
 
 // Converts values to JSON; only the sources of this folder use it.
-nlohmann::ordered_json json_of(const Value& value);
-nlohmann::ordered_json json_of(const Settings& settings);
-nlohmann::ordered_json json_of(double number);  // whole numbers without a point; null when not finite
+Json json_of(const Value& value);
+Json json_of(const Settings& settings);
+Json json_of(double number);  // whole numbers without a point; null when not finite
 // Throws Error (config) for an object, an array or null.
-Value value_of(const nlohmann::ordered_json& json);
-Settings settings_of(const nlohmann::ordered_json& json);
+Value value_of(const Json& json);
+Settings settings_of(const Json& json);
 
 // NumberRange is the set of numbers that an option of a command, a setting of a study or a key of another
 // YAML file may have. All of them refuse, in the same words, text that is not entirely a number, a number

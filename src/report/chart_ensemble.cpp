@@ -112,7 +112,7 @@ void add_queues(const record::RunRecord& run, const std::string& panel, std::vec
   if (found == run.details.end()) return;
   std::map<std::pair<std::string, std::int64_t>, std::pair<double, int>>
       sums;  // by name and tenth of a second
-  for (const SortedJson& member : parse_json<SortedJson>(found->second)) {
+  for (const SortedJson& member : parse_json(found->second)) {
     const SortedJson queues = member.value("queues", SortedJson::object());
     const SortedJson names = queues.value("names", SortedJson::array());
     for (const SortedJson& sample : queues.value("samples", SortedJson::array()))

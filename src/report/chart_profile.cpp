@@ -116,8 +116,7 @@ Chart make_profile_chart(const StudyView& view) {
   std::vector<Row> rows;
   std::vector<std::string> panels;
   for (std::size_t i = 0; i < all; i += step) {
-    const SortedJson profile =
-        parse_json_or_discard<SortedJson>(profiled_run(*cells[i])->details.at("profile"));
+    const SortedJson profile = parse_json_or_discard(profiled_run(*cells[i])->details.at("profile"));
     if (!profile.contains("timeline") || !profile.contains("signals")) continue;
     for (const std::string& signal : chosen_signals(profile["timeline"])) {
       const auto [words, unit] = words_for(signal);

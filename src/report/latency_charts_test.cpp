@@ -12,7 +12,7 @@ using record::Value;
 
 std::vector<SortedJson> points(const Chart& chart) {
   std::vector<SortedJson> found;
-  const SortedJson spec = parse_json<SortedJson>(chart.spec);
+  const SortedJson spec = parse_json(chart.spec);
   for (const SortedJson& row : spec.at("data").at("values"))
     if (row.at("kind") == "point") found.push_back(row);
   return found;
@@ -47,7 +47,7 @@ TEST(LatencyCharts, MarkThePointsThatNoOtherBeats) {
   const std::vector<SortedJson> drawn = points(charts[0]);
   ASSERT_EQ(drawn.size(), 6u);
   for (const SortedJson& point : drawn) {
-    EXPECT_EQ(point["front"].get<bool>(), point["series"] == "threads 2") << point.dump();
+    EXPECT_EQ(point["front"].get<bool>(), point["series"] == "threads 2") << point;
     EXPECT_DOUBLE_EQ(point["tail"].get<double>(), 2 * point["latency"].get<double>());
   }
   EXPECT_EQ(drawn[2]["name"], "4");
@@ -64,7 +64,7 @@ TEST(LatencyCharts, NetworksHavePanelsAndFrontsOfTheirOwn) {
     infer(run, slow * 1e-3 * batch * (1 + run.replicate), slow * 4e-3 * batch, (100 + batch) / slow);
   }
   const Chart chart = make_latency_charts(view_of(study)).at(0);
-  const SortedJson spec = parse_json<SortedJson>(chart.spec);
+  const SortedJson spec = parse_json(chart.spec);
   EXPECT_EQ(spec["facet"]["sort"], SortedJson({"a", "bb"}));
   for (const SortedJson& point : points(chart)) {
     EXPECT_TRUE(point["front"].get<bool>());

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<SortedJson> rows_of_kind(const Chart& chart, const std::string& kind) {
   std::vector<SortedJson> found;
-  const SortedJson spec = parse_json<SortedJson>(chart.spec);
+  const SortedJson spec = parse_json(chart.spec);
   for (const SortedJson& row : spec.at("data").at("values"))
     if (row.at("kind") == kind) found.push_back(row);
   return found;
@@ -21,7 +21,7 @@ TEST(ProfileChart, ShowsSignalsWithTheirBursts) {
   add_profile(study.run(1, 1));
   const Chart chart = make_profile_chart(view_of(study));
   ASSERT_NE(chart.spec, "") << chart.left_out;
-  EXPECT_EQ(parse_json<SortedJson>(chart.spec)["facet"]["sort"],
+  EXPECT_EQ(parse_json(chart.spec)["facet"]["sort"],
             SortedJson({"batch 16: gpu0 busy, %", "batch 16: cpu, cores", "batch 64: gpu0 busy, %",
                         "batch 64: cpu, cores"}));
   const std::vector<SortedJson> bursts = rows_of_kind(chart, "burst"), values = rows_of_kind(chart, "value");

@@ -59,7 +59,7 @@ std::string fill_spec(std::string_view text, const std::map<std::string, std::st
     result += found->second;
     at = end - 1;
   }
-  if (!Json::accept(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
+  if (!is_json(result)) fail(ErrorKind::internal, "chart spec is not JSON: {}", result);
   return result;
 }
 

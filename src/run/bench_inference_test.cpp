@@ -131,7 +131,7 @@ TEST(BenchRequests, BatchesThatAreNotFullRunAsTheLeastSizeThatHoldsThem) {
     const BenchResult result = bench(options, nullptr);
     EXPECT_EQ(result.run.figure_or("batch_fill_fraction", 0), 0.25);
     EXPECT_EQ(result.run.figure_or("padding_fraction", -1), std::string(sizes) == "one" ? 0.75 : 0);
-    return parse_json<SortedJson>(result.run.details.at("compiled_batches"));
+    return parse_json(result.run.details.at("compiled_batches"));
   };
   const SortedJson doubling = compiled("doubling"), one = compiled("one");
   ASSERT_EQ(doubling.size(), 4u);

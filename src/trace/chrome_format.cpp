@@ -180,31 +180,29 @@ Trace read_chrome_json(std::istream& file, const ReadLimits& limits) {
   bool is_array = false, in_events = false, in_facts = false, had_events = false;
   std::string fact;
   // Values at depth 1 are the file's; its events lie below "traceEvents", or below the array that it is.
-  const auto see = [&](int depth, SortedJson::parse_event_t seen, SortedJson& value) {
+  const auto see = [&](int depth, JsonEvent seen, const Json& value) {
     if (depth > limits.depth) fail(ErrorKind::config, "nested deeper than {}", limits.depth);
-    if (depth == 0 && seen == SortedJson::parse_event_t::array_start)
-      is_array = in_events = had_events = true;
-    if (depth == 1 && !is_array && seen == SortedJson::parse_event_t::key) {
+    if (depth == 0 && seen == JsonEvent::array_start) is_array = in_events = had_events = true;
+    if (depth == 1 && !is_array && seen == JsonEvent::key) {
       in_events = value == "traceEvents";
       in_facts = value == "otherData";
       had_events = had_events || in_events;
     }
-    const bool whole = seen == SortedJson::parse_event_t::object_end ||
-                       seen == SortedJson::parse_event_t::value ||
-                       seen == SortedJson::parse_event_t::array_end;
-    if (depth == 2 && in_facts && seen == SortedJson::parse_event_t::key) fact = value.get<std::string>();
+    const bool whole =
+        seen == JsonEvent::object_end || seen == JsonEvent::value || seen == JsonEvent::array_end;
+    if (depth == 2 && in_facts && seen == JsonEvent::key) fact = value.get<std::string>();
     if (depth == 2 && in_facts && whole) reader.take_fact(fact, value);
     if (!in_events || !whole || depth != (is_array ? 1 : 2)) return true;
     reader.take(value);
     return false;  // seen, and not kept
   };
   try {
-    const SortedJson whole = SortedJson::parse(file, see);
+    const SortedJson whole = parse_json(file, see);
     if (!had_events) fail(ErrorKind::config, "no trace: \"traceEvents\" or an array of events is expected");
     return reader.finish();
-  } catch (const SortedJson::parse_error& error) {
+  } catch (const Json::SyntaxError& error) {
     fail(ErrorKind::config, "damaged JSON at byte {}, after {} whole events", error.byte, reader.events());
-  } catch (const SortedJson::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "damaged JSON: {}", error.what());
   }
 }

@@ -10,7 +10,7 @@ using Thread = std::pair<std::int64_t, std::int64_t>;
 class Rules {
  public:
   std::vector<std::string> check(const std::string& text) {
-    const SortedJson file = parse_json_or_discard<SortedJson>(text);
+    const SortedJson file = parse_json_or_discard(text);
     if (!file.is_object() || !file.contains("traceEvents") || !file["traceEvents"].is_array())
       return {"not an object with an array \"traceEvents\""};
     const SortedJson unit = file.value("displayTimeUnit", SortedJson());

@@ -70,12 +70,12 @@ class Parser {
     data_ = file_.subspan(kLengthBytes + bytes);
     Json header;
     try {
-      header = parse_json<Json>({reinterpret_cast<const char*>(text.data()), text.size()},
-                                [this](int depth, nlohmann::detail::parse_event_t, Json&) {
-                                  if (depth > kMostDepth) refuse("its header is nested too deep");
-                                  return true;
-                                });
-    } catch (const Json::exception&) {
+      header = parse_json({reinterpret_cast<const char*>(text.data()), text.size()},
+                          [this](int depth, JsonEvent, const Json&) {
+                            if (depth > kMostDepth) refuse("its header is nested too deep");
+                            return true;
+                          });
+    } catch (const Json::Error&) {
       refuse("its header is no JSON");
     }
     if (!header.is_object()) refuse("its header is no JSON object");

@@ -14,7 +14,7 @@ class PredictionPageTest : public ReportTest {
   SortedJson made(const std::string& arguments) const {
     const cli_test::CommandResult result = trainyard(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson();
+    return result.exit_code == 0 ? parse_json(result.out) : SortedJson();
   }
 
   // The drawn page, after what every page must keep to.
@@ -37,7 +37,7 @@ class PredictionPageTest : public ReportTest {
               ground: getComputedStyle(document.body).backgroundColor};
     )js");
     ASSERT_NE(answer, "") << page;
-    const SortedJson seen = parse_json<SortedJson>(answer);
+    const SortedJson seen = parse_json(answer);
     EXPECT_EQ(seen["outside"], SortedJson::array()) << page;
     EXPECT_EQ(seen["cut"], 0) << page;
     EXPECT_EQ(seen["ground"], "rgb(15, 20, 26)") << page;
@@ -80,7 +80,8 @@ TEST_F(PredictionPageTest, DrawsPredictionsAndPlacements) {
   EXPECT_EQ(marks(plan, "jobs", "bar"), 2u * 12);
   expect_narrow("plan.html");
   ASSERT_EQ(placed["files"].size(), 3u);
-  EXPECT_NE(content(placed["files"][1]).find("aria-roledescription=\"bar\""), std::string::npos);
+  EXPECT_NE(content(placed["files"][1].get<std::string>()).find("aria-roledescription=\"bar\""),
+            std::string::npos);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class CompareTest : public CliTest {
   SortedJson compare(const std::string& arguments, int exit_code) const {
     const CommandResult result = run("compare " + arguments + " --json");
     EXPECT_EQ(result.exit_code, exit_code) << result.err << result.out;
-    return parse_json<SortedJson>(result.out);
+    return parse_json(result.out);
   }
 };
 
@@ -207,26 +207,23 @@ TEST_F(CompareTest, StallsShowInTheHeadline) {
   }
   const CommandResult stopped = command.wait();
   ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
-  const SortedJson run = parse_json<SortedJson>(stopped.out);
+  const SortedJson run = parse_json(stopped.out);
   EXPECT_LT(run["images_per_second"].get<double>(), 0.8 * run["median_images_per_second"].get<double>());
 }
 
 TEST_F(CompareTest, BenchStopsWhenItsIntervalIsNarrow) {
   // On one core: other tests run beside this one, and a step on all cores waits for the slowest.
-  const SortedJson wide =
-      parse_json<SortedJson>(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
-                                 "--steps 2000 --until-width 0.5 --json")
-                                 .out);
+  const SortedJson wide = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
+                                         "--steps 2000 --until-width 0.5 --json")
+                                         .out);
   EXPECT_EQ(wide["stopped_by"], "width");
   EXPECT_GE(wide["steps"], 20);
   EXPECT_LT(wide["steps"], 2000);
-  const SortedJson timed =
-      parse_json<SortedJson>(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
-                                 "--steps 1000000 --max-seconds 0.2 --json")
-                                 .out);
+  const SortedJson timed = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
+                                          "--steps 1000000 --max-seconds 0.2 --json")
+                                          .out);
   EXPECT_EQ(timed["stopped_by"], "seconds");
-  EXPECT_EQ(parse_json<SortedJson>(
-                run("bench --network lenet --batch 2 --no-peak --steps 3 --json").out)["stopped_by"],
+  EXPECT_EQ(parse_json(run("bench --network lenet --batch 2 --no-peak --steps 3 --json").out)["stopped_by"],
             "steps");
   expect_failure("bench --network lenet --until-width 2", 1,
                  "--until-width: '2' given, a number above 0 and below 1 expected");

@@ -29,7 +29,7 @@ class DataSourcesTest : public CliTest {
         arguments.find("--devices") != std::string::npos || arguments.find("--workers") != std::string::npos;
     const CommandResult result = run(arguments + " --json --quiet" + (several ? "" : " --threads 1"));
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
   }
 
   std::vector<std::byte> weights_in(const std::string& folder) const {
@@ -178,7 +178,7 @@ TEST_F(DataSourcesTest, RecordFilesAreStaged) {
   const Json staged = expect_stages("train --network lenet --batch 4 --data tfrecord:records");
   EXPECT_EQ(staged["staging_file_count"], 3);
   std::set<std::string> names;
-  for (const Json& file : staged["staging_files"]) names.insert(file["name"]);
+  for (const Json& file : staged["staging_files"]) names.insert(file["name"].get<std::string>());
   EXPECT_EQ(names, (std::set<std::string>{"flowers-train-00000-of-00002.tfrecord",
                                           "flowers-train-00001-of-00002.tfrecord", "labels.txt"}));
   const std::string shard = " --data tfrecord:records/flowers-train-00000-of-00002.tfrecord";

@@ -26,7 +26,7 @@ class DeploymentsTest : public CliTest {
   SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return parse_json<SortedJson>(result.out);
+    return parse_json(result.out);
   }
 };
 
@@ -52,14 +52,14 @@ TEST_F(DeploymentsTest, WhatCannotBeIsRefused) {
 
 TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
   const std::string bench = "bench --network lenet --batch 4 --steps 2 --no-peak --json --threads ";
-  EXPECT_FALSE(parse_json<SortedJson>(cli_test::run(trainyard(bench + "1"), options()).out)
-                   .contains("handoff_before_seconds"));
+  EXPECT_FALSE(
+      parse_json(cli_test::run(trainyard(bench + "1"), options()).out).contains("handoff_before_seconds"));
   SortedJson json;
   const auto measured = [&] {
     return json.contains("handoff_before_seconds") && json.contains("handoff_after_seconds");
   };
   for (int attempt = 0; attempt < 40 && !measured(); ++attempt)
-    json = parse_json<SortedJson>(cli_test::run(trainyard(bench + "2"), options()).out);
+    json = parse_json(cli_test::run(trainyard(bench + "2"), options()).out);
   double load = 0;
   if (!measured() && ::getloadavg(&load, 1) == 1 && load > 2 * json["cores_allowed"].get<double>())
     GTEST_SKIP() << "others held the threads up: " << load << " processes wanted " << json["cores_allowed"]
@@ -75,14 +75,14 @@ TEST_F(DeploymentsTest, EnvironmentDoesNotChangeTheThreads) {
   CommandOptions narrow = options();
   narrow.environment["OMP_NUM_THREADS"] = "1";
   const std::string two = "bench --network lenet --batch 4 --steps 2 --threads 2 --no-peak --json";
-  const SortedJson json = parse_json<SortedJson>(cli_test::run(trainyard(two), narrow).out);
+  const SortedJson json = parse_json(cli_test::run(trainyard(two), narrow).out);
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["cores_allowed"], 2);
   narrow.environment = options().environment;
   narrow.environment["OMP_PROC_BIND"] = "true";
   narrow.environment["GOMP_CPU_AFFINITY"] = "0";
   const std::string one = "bench --network lenet --batch 4 --steps 2 --threads 1 --no-peak --json";
-  EXPECT_EQ(parse_json<SortedJson>(cli_test::run(trainyard(one), narrow).out)["cores_allowed"], 1);
+  EXPECT_EQ(parse_json(cli_test::run(trainyard(one), narrow).out)["cores_allowed"], 1);
   narrow.environment = options().environment;
   narrow.environment["OMP_THREAD_LIMIT"] = "1";
   expect_failed(cli_test::run(trainyard(two), narrow), 1, "OMP_THREAD_LIMIT");
@@ -149,7 +149,7 @@ TEST_F(DeploymentsTest, InterruptedReplicasSaveAndGoOn) {
     command.signal(SIGINT);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const SortedJson report = parse_json<SortedJson>(result.out);
+    const SortedJson report = parse_json(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     auto step = report["final_step"].get<std::int64_t>();
     if (report.contains("replicas"))

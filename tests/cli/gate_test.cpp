@@ -17,9 +17,7 @@ class GateTest : public CliTest {
  protected:
   static constexpr const char* kReferences = "references.json";
 
-  SortedJson read_json(const std::string& name) const {
-    return trainyard::read_json<SortedJson>(work() / name);
-  }
+  SortedJson read_json(const std::string& name) const { return trainyard::read_json(work() / name); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(work() / name, std::ios::binary) << text;
   }
@@ -42,9 +40,9 @@ class GateTest : public CliTest {
   static SortedJson scaled(SortedJson references, double factor) {
     for (SortedJson& machine : references["machines"])
       for (SortedJson& cell : machine["cells"])
-        for (auto& [name, values] : cell["values"].items())
-          for (SortedJson& value : values)
-            if (name.find("_per_second") != std::string::npos) value = value.get<double>() * factor;
+        for (auto values = cell["values"].begin(); values != cell["values"].end(); ++values)
+          if (values.key().find("_per_second") != std::string::npos)
+            for (SortedJson& value : *values) value = value.get<double>() * factor;
     return references;
   }
 };
@@ -64,7 +62,7 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
 
   const CommandResult passed = gate("--json");
   EXPECT_EQ(passed.exit_code, 0) << passed.err << passed.out;
-  const SortedJson json = parse_json<SortedJson>(passed.out);
+  const SortedJson json = parse_json(passed.out);
   EXPECT_EQ(json["cells"].size(), 2u);
   EXPECT_EQ(json["cells"][0]["ratio"], 1);
   EXPECT_EQ(json["cells"][0]["paired_by"], "runs");
@@ -99,7 +97,7 @@ TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   EXPECT_EQ(missing.exit_code, 2) << missing.out;
   EXPECT_NE(missing.err.find("a reference and no good run"), std::string::npos) << missing.err;
   EXPECT_NE(missing.err.find("batch 32"), std::string::npos) << missing.err;
-  EXPECT_EQ(parse_json<SortedJson>(gate("--json", "more.json").out)["without_good_run"][0]["batch"], 32);
+  EXPECT_EQ(parse_json(gate("--json", "more.json").out)["without_good_run"][0]["batch"], 32);
 
   SortedJson one_cell = references;
   one_cell["machines"][0]["cells"].erase(0);
@@ -111,7 +109,7 @@ TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   SortedJson other_machine = references;
   other_machine["machines"][0]["machine"] = "Abacus, 7 cores";
   write("elsewhere.json", json_text(other_machine));
-  const std::string machine = references["machines"][0]["machine"];
+  const auto machine = references["machines"][0]["machine"].get<std::string>();
   expect_failed(gate("", "elsewhere.json"), 1,
                 "no references for '" + machine + "', it has some for 'Abacus, 7 cores'; --update adds it");
   EXPECT_EQ(gate("--update", "elsewhere.json").exit_code, 0);

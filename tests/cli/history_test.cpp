@@ -31,7 +31,7 @@ class HistoryTest : public CliTest {
     return result.out.substr(0, result.out.find_last_not_of('\n') + 1);
   }
   SortedJson status(const std::string& options = "") {
-    return parse_json<SortedJson>(run("study status results/work --json " + options).out);
+    return parse_json(run("study status results/work --json " + options).out);
   }
 };
 
@@ -68,7 +68,7 @@ TEST_F(HistoryTest, ANewBuildRunsAgainAndKeepsWhatThereWas) {
 TEST_F(HistoryTest, OwnRunsAreOfThisBuild) {
   write("own.yaml", "study: work\nsettings: {network: fc, layers: 1, width: 8, batch: 4, steps: 3}\n");
   EXPECT_EQ(run("study run own.yaml --quiet").exit_code, 0);
-  const std::string build = status()["build"];
+  const auto build = status()["build"].get<std::string>();
   EXPECT_FALSE(build.empty());
   const CommandResult again = run("study run own.yaml");
   EXPECT_EQ(again.err.find("ok "), std::string::npos) << "the same build runs nothing again: " << again.err;
@@ -88,7 +88,7 @@ TEST_F(HistoryTest, CompareTakesOneBuildASide) {
   const CommandResult sides =
       run("compare results/work results/work --build quick --metric wall_seconds --json");
   EXPECT_EQ(sides.exit_code, 3) << sides.out << sides.err;
-  const SortedJson json = parse_json<SortedJson>(sides.out);
+  const SortedJson json = parse_json(sides.out);
   EXPECT_EQ(json["cells"][0]["runs_a"], 4);
   EXPECT_EQ(json["cells"][0]["settings_a"]["build"], "quick");
   EXPECT_EQ(json["cells"][0]["settings_b"]["build"], "slow");
@@ -152,7 +152,7 @@ TEST_F(HistoryTest, TheBisectCommandFindsTheCommit) {
   }
   const CommandResult history = run("study history results/work --metric wall_seconds --repository . --json");
   EXPECT_EQ(history.exit_code, 3) << history.out << history.err;
-  const SortedJson json = parse_json<SortedJson>(history.out);
+  const SortedJson json = parse_json(history.out);
   ASSERT_EQ(json["regressions"].size(), 1u) << history.out;
   EXPECT_EQ(json["regressions"][0]["last_before"], commits[1]);
   EXPECT_EQ(json["regressions"][0]["first_after"], commits[6]);

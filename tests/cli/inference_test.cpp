@@ -35,11 +35,10 @@ class InferenceTest : public CliTest {
 TEST_F(InferenceTest, AForwardPassHasNoLoss) {
   const record::RunRecord run =
       record("bench --mode infer --network lenet --batch 2 --steps 2 --warmup 1 --threads 1 --ops --no-peak");
-  for (const auto& kernel : parse_json<SortedJson>(run.details.at("ops")).at("by_op"))
-    EXPECT_NE(kernel.at("category"), "loss") << kernel.dump();
-  const SortedJson counts =
-      parse_json<SortedJson>(printed("explain lenet --batch 2 --mode infer --counts --json"));
-  EXPECT_GT(counts.dump().size(), 2u);
+  for (const auto& kernel : parse_json(run.details.at("ops")).at("by_op"))
+    EXPECT_NE(kernel.at("category"), "loss") << kernel;
+  const SortedJson counts = parse_json(printed("explain lenet --batch 2 --mode infer --counts --json"));
+  EXPECT_FALSE(counts.empty());
 }
 
 TEST_F(InferenceTest, DecodingTellsWhatAMachineReached) {
@@ -63,7 +62,7 @@ TEST_F(InferenceTest, RequestsAreAnsweredAndTold) {
     EXPECT_GE(run.figure_or("p99_request_seconds", 0), run.figure_or("median_request_seconds", 1));
     EXPECT_GE(run.figure_or("max_request_seconds", 0), run.figure_or("p99_request_seconds", 1));
     EXPECT_GT(run.figure_or("requests_per_second", 0), 0);
-    EXPECT_EQ(parse_json<SortedJson>(run.details.at("compiled_batches")).size(), 3u);
+    EXPECT_EQ(parse_json(run.details.at("compiled_batches")).size(), 3u);
   }
   const std::string text = printed(std::string(kRequests) + "--arrivals poisson:1000000");
   for (const char* part :

@@ -50,7 +50,7 @@ class InputTest : public CliTest {
   SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
   }
 };
 
@@ -95,7 +95,7 @@ TEST_F(InputTest, TheLocalDiskIsFoundByTheEnvironment) {
   cluster.environment["SLURM_TMPDIR"] = target();
   const CommandResult result = cli_test::run(trainyard(command("--staging local")), cluster);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(parse_json<SortedJson>(result.out)["staging_folder"], target().string());
+  EXPECT_EQ(parse_json(result.out)["staging_folder"], target().string());
 }
 
 TEST_F(InputTest, Mistakes) {

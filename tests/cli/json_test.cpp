@@ -33,7 +33,7 @@ class JsonTest : public CliTest {
   SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    const SortedJson json = parse_json<SortedJson>(result.out);  // throws when anything else is there
+    const SortedJson json = parse_json(result.out);  // throws when anything else is there
     EXPECT_TRUE(json.is_object());
     for (const char* key : kShared) EXPECT_TRUE(json.contains(key)) << key;
     for (const char* key : {"mean", "median", "min", "p95"})
@@ -166,7 +166,7 @@ TEST_F(JsonTest, ALimitOfThePlanIsKeptAndTold) {
   EXPECT_GT(run["recomputed_bytes_per_step"], 0);
   const CommandResult explained = this->run("explain " + network + " --json --memory-limit " + limit);
   ASSERT_EQ(explained.exit_code, 0) << explained.err;
-  const SortedJson plan = parse_json<SortedJson>(explained.out);
+  const SortedJson plan = parse_json(explained.out);
   for (const char* key : {"plan_bytes", "plan_limit_bytes", "unlimited_plan_bytes", "flops_per_step",
                           "recomputed_flops_per_step", "recomputed_bytes_per_step"})
     EXPECT_EQ(plan[key], run[key]) << key;
@@ -183,7 +183,7 @@ TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");
   EXPECT_EQ(result.exit_code, 1);
-  const SortedJson json = read_json<SortedJson>(work() / "refused.json");
+  const SortedJson json = read_json(work() / "refused.json");
   EXPECT_EQ(json["status"], "refused");
   EXPECT_EQ(json["asked"]["width"], 10'000'000);
   EXPECT_NE(json["reason"].get<std::string>().find(" of memory, this machine has "), std::string::npos)
@@ -194,7 +194,7 @@ TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
   const CommandResult result = run(
       "explain fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --optimizer adam --counts --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson json = parse_json<SortedJson>(result.out);
+  const SortedJson json = parse_json(result.out);
   EXPECT_EQ(json["formula"], json["graph"]);
   const int weights = 2 * 40 * 40 + 40 * (30 + 7);
   EXPECT_EQ(json["published"]["parameters"], weights);
@@ -218,11 +218,11 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_GE(json["test_accuracy"].get<double>(), 0.05);
   EXPECT_EQ(json["checkpoint"], "run/step-00000006");
   EXPECT_TRUE(json["resumed_from"].is_null());
-  EXPECT_EQ(read_json<SortedJson>(work() / "run" / "record.json"), json);
+  EXPECT_EQ(read_json(work() / "run" / "record.json"), json);
   const SortedJson again =
-      parse_json<SortedJson>(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
-                                 "--json --out run --resume")
-                                 .out);
+      parse_json(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
+                     "--json --out run --resume")
+                     .out);
   EXPECT_EQ(again["steps"], 0);
   EXPECT_EQ(again["resumed_from"], "run/step-00000006");
   EXPECT_EQ(again["first_loss"], json["first_loss"]);
@@ -236,7 +236,7 @@ TEST_F(JsonTest, ProbeTellsWhatItKnowsOfTheMachine) {
   secretive.environment["SECRET_TOKEN"] = "correct-horse";
   const CommandResult result = cli_test::run(trainyard("probe --machine --json"), secretive);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson facts = parse_json<SortedJson>(result.out)["provenance"];
+  const SortedJson facts = parse_json(result.out)["provenance"];
   EXPECT_GE(facts["cpu"]["logical_cores"].get<int>(), 1);
   EXPECT_GT(facts["memory"]["total_bytes"].get<double>(), 1e6);
   EXPECT_EQ(facts["environment"]["OMP_NUM_THREADS"], "1");

@@ -103,8 +103,7 @@ TEST_F(OutputsTest, AFullStandardOutputIsAnError) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.err, "trainyard: cannot write standard output: No space left on device\n");
   }
-  EXPECT_TRUE(read_json<SortedJson>(work() / "kept.json").contains("step_seconds"))
-      << "what else was asked for is there";
+  EXPECT_TRUE(read_json(work() / "kept.json").contains("step_seconds")) << "what else was asked for is there";
   EXPECT_EQ(run_by_shell("networks export lenet --to x.dot", "> /dev/full 2> /dev/full").exit_code, 2);
   EXPECT_EQ(run_by_shell("nonsense", "2> /dev/full").exit_code, 1) << "and no crash where nobody can be told";
 }
@@ -113,7 +112,7 @@ TEST_F(OutputsTest, AFullStandardErrorEndsNoWork) {
   const CommandResult result =
       run_by_shell("train --network lenet --batch 4 --steps 4 --eval-every 2 --json", "2> /dev/full");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(parse_json_or_discard<SortedJson>(result.out)["final_step"], 4);
+  EXPECT_EQ(parse_json_or_discard(result.out)["final_step"], 4);
   std::ofstream(work() / "two.yaml") << "study: two\nrun: program\nprogram: ['true']\nreplicates: 2\n";
   EXPECT_EQ(run_by_shell("study run two.yaml", "2> /dev/full").exit_code, 0);
 }
@@ -125,7 +124,7 @@ TEST_F(OutputsTest, AClosedStandardOutputIsAnError) {
   EXPECT_EQ(result.err, "trainyard: cannot write standard output: Bad file descriptor\n");
   std::ifstream kept(work() / "kept.json");
   const std::string text{std::istreambuf_iterator<char>(kept), {}};
-  EXPECT_TRUE(SortedJson::accept(text)) << "no file took the place of standard output: " << text;
+  EXPECT_TRUE(is_json(text)) << "no file took the place of standard output: " << text;
 }
 
 TEST_F(OutputsTest, AClosedPipeEndsQuietly) {

@@ -23,12 +23,12 @@ class ProfileTest : public CliTest {
   SortedJson profile(const std::string& load, const std::string& more = "--no-gpus") const {
     result_ = run("profile --json " + more + " -- " + kLoad + " " + load);
     EXPECT_EQ(result_.exit_code, 0) << result_.err;
-    return parse_json<SortedJson>(result_.out);
+    return parse_json(result_.out);
   }
   // The last line that the load printed.
   SortedJson truth() const {
     const std::size_t line = result_.err.rfind('{');
-    return parse_json<SortedJson>(result_.err.substr(std::min(line, result_.err.size())));
+    return parse_json(result_.err.substr(std::min(line, result_.err.size())));
   }
   static SortedJson signal(const SortedJson& record, const std::string& name) {
     for (const SortedJson& one : record["profile"]["signals"])
@@ -37,7 +37,7 @@ class ProfileTest : public CliTest {
     return {};
   }
   static double missed_share(const SortedJson& record) {
-    const double missed = record["missed_samples"], taken = record["samples"];
+    const auto missed = record["missed_samples"].get<double>(), taken = record["samples"].get<double>();
     return missed / (missed + taken);
   }
 
@@ -53,7 +53,7 @@ TEST_F(ProfileTest, TheTrainingOfATransformerIsSeenAsAnyCommand) {
   const CommandResult result = cli_test::run(command, options());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("least loss"), std::string::npos) << "what the command printed: " << result.err;
-  const SortedJson record = parse_json<SortedJson>(result.out);
+  const SortedJson record = parse_json(result.out);
   EXPECT_GT(record["cpu_seconds"], 0);
   EXPECT_GT(signal(record, "cpu_cores")["max"], 0);
 }
@@ -61,7 +61,7 @@ TEST_F(ProfileTest, TheTrainingOfATransformerIsSeenAsAnyCommand) {
 TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
   const SortedJson record = profile("duty 5 0.3");
   const SortedJson cpu = signal(record, "cpu_cores"), busy = truth();
-  const double used = busy["cpu_seconds"], seconds = busy["seconds"];
+  const auto used = busy["cpu_seconds"].get<double>(), seconds = busy["seconds"].get<double>();
   EXPECT_NEAR(record["cpu_seconds"].get<double>() / used, 1,
               0.02);  // starting it is no part of its own count
   EXPECT_NEAR(cpu["mean"].get<double>() * record["seconds"].get<double>() / used, 1, 0.02);
@@ -89,14 +89,14 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   const CommandResult result = cli_test::run(
       trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson record = parse_json<SortedJson>(result.out);
-  const double asking = record["sampler_nvml_cores"];
+  const SortedJson record = parse_json(result.out);
+  const auto asking = record["sampler_nvml_cores"].get<double>();
   EXPECT_GT(asking, 0);
   EXPECT_LT(asking, 0.002);
   EXPECT_LT(asking + record["sampler_proc_cores"].get<double>(), record["sampler_cores"]);
   EXPECT_LT(record["sampler_cores"], 0.01);
   // It rose when the profile began, and need not have come to the end of a period.
-  const double seconds = record["seconds"], turns = seconds / 0.77;
+  const double seconds = record["seconds"].get<double>(), turns = seconds / 0.77;
   const double busy_share = (std::floor(turns) * 0.3 + std::min(turns - std::floor(turns), 0.3)) / turns;
   const double tolerance = 0.02 + missed_share(record);
   for (const char* name :
@@ -131,7 +131,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   // The stored trace says the same.
   const CommandResult again = run("profile --json --legacy --from gpu.trace.csv");
   ASSERT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_EQ(parse_json<SortedJson>(again.out)["profile"], record["profile"]);
+  EXPECT_EQ(parse_json(again.out)["profile"], record["profile"]);
   EXPECT_EQ(record["trace"], "gpu.trace.csv");
 }
 
@@ -143,7 +143,7 @@ TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson record = parse_json<SortedJson>(result.out);
+  const SortedJson record = parse_json(result.out);
   for (const char* name : {"loopback_bytes", "network_sent_bytes", "network_received_bytes"}) {
     EXPECT_NEAR(record[name].get<double>() / kBytes, 1, 0.01) << name;
     EXPECT_GT(record[name], kBytes) << name;  // headers
@@ -179,11 +179,11 @@ TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
   const CommandResult failed = run("profile --no-gpus --json --record r.json -- false");
   EXPECT_EQ(failed.exit_code, 2);
   EXPECT_EQ(failed.err, "trainyard: profile: 'false' ended with exit code 1\n");
-  const SortedJson record = parse_json<SortedJson>(failed.out);
+  const SortedJson record = parse_json(failed.out);
   EXPECT_EQ(record["status"], "failed");
   EXPECT_EQ(record["exit_code"], 1);
   EXPECT_TRUE(std::filesystem::exists(work() / "r.trace.csv"));
-  EXPECT_EQ(read_json<SortedJson>(work() / "r.json"), record);
+  EXPECT_EQ(read_json(work() / "r.json"), record);
   expect_failure("profile -- /nowhere/program", 1,
                  "cannot start '/nowhere/program': No such file or directory");
   expect_failure("profile", 1, "wants either a command after -- or a trace after --from");
@@ -215,7 +215,7 @@ TEST_F(ProfileTest, AnInterruptIsPassedOnAndWhatWasMeasuredIsKept) {
     }
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << load << result.err;
-    const SortedJson record = read_json<SortedJson>(work() / "r.json");
+    const SortedJson record = read_json(work() / "r.json");
     EXPECT_EQ(record["status"], "interrupted");
     EXPECT_EQ(record["exit_code"], std::string(load) == "wait" ? 0 : 137);
     EXPECT_GE(record["samples"], 2);
@@ -231,7 +231,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
   trace.close();
   const CommandResult result = run("profile --from old.csv --legacy --gpu-memory 12288 --seed-hz 2 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson reduced = parse_json<SortedJson>(result.out);
+  const SortedJson reduced = parse_json(result.out);
   EXPECT_EQ(reduced["seconds"], 50);
   const std::map<std::string, std::array<double, 3>> expected{{"gpu_util", {0.7, 0.3, 0.3}},
                                                               {"gpu_memory_util", {0.7, 0.3, 0}},
@@ -239,7 +239,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
                                                               {"cpu_util", {1, 0, 0}}};
   ASSERT_EQ(reduced["profile"]["legacy"].size(), expected.size());
   for (const SortedJson& shares : reduced["profile"]["legacy"]) {
-    const auto& [burst, idle, peak] = expected.at(shares["column"]);
+    const auto& [burst, idle, peak] = expected.at(shares["column"].get<std::string>());
     EXPECT_NEAR(shares["burst"].get<double>(), burst, 1e-12) << shares;
     EXPECT_NEAR(shares["idle"].get<double>(), idle, 1e-12) << shares;
     EXPECT_NEAR(shares["peak"].get<double>(), peak, 1e-12) << shares;
@@ -253,7 +253,7 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
 TEST_F(ProfileTest, ASmallCommandsMemoryIsSmall) {
   const CommandResult result = run("profile --json -- sleep 0.2");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(parse_json<SortedJson>(result.out)["peak_memory_bytes"], 30e6);
+  EXPECT_LT(parse_json(result.out)["peak_memory_bytes"], 30e6);
 }
 
 TEST_F(ProfileTest, WhatItStartedEndsWithIt) {

@@ -16,7 +16,7 @@ class RecordsTest : public CliTest {
   SortedJson json_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
   }
 };
 

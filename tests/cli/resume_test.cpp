@@ -86,7 +86,7 @@ TEST_F(ResumeTest, InterruptedRunSavesAndGoesOn) {
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
     EXPECT_NE(result.err.find("--resume goes on"), std::string::npos) << result.err;
-    const auto report = parse_json<SortedJson>(result.out);
+    const auto report = parse_json(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     const auto step = report["final_step"].get<std::int64_t>();
     ASSERT_TRUE(engine::latest_checkpoint(out).has_value());
@@ -94,7 +94,7 @@ TEST_F(ResumeTest, InterruptedRunSavesAndGoesOn) {
     expect_clean(out);
     const CommandResult rest = run(fmt::format("{} --steps {} --resume", arguments, step + 2));
     EXPECT_EQ(rest.exit_code, 0) << rest.err;
-    EXPECT_EQ(parse_json<SortedJson>(rest.out)["final_step"], step + 2);
+    EXPECT_EQ(parse_json(rest.out)["final_step"], step + 2);
   }
 }
 
@@ -108,7 +108,7 @@ TEST_F(ResumeTest, AJobThatIsQueuedAgainBeginsOrGoesOn) {
     const auto images = [&](const std::string& more) {
       const CommandResult result = run(arguments + where + more);
       EXPECT_EQ(result.exit_code, 0) << result.err;
-      return parse_json<SortedJson>(result.out)["images_consumed"];
+      return parse_json(result.out)["images_consumed"];
     };
     const int devices = where == "--out one" ? 1 : 2;
     EXPECT_EQ(images(" --steps 3 --resume=auto"), 3 * 4 * devices);

@@ -178,7 +178,7 @@ class StudyEstimateTest : public CliTest {
   SortedJson report_of(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return parse_json<SortedJson>(result.out);
+    return parse_json(result.out);
   }
 };
 
@@ -198,19 +198,19 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
   // `predict run` adds ten steps of a warm-up.
   const SortedJson asked = report_of(
       "predict run --model model.json --network lenet --device GTX1080 --batch 2 --images 70 --json");
-  EXPECT_NEAR(plan["cells"][0]["estimated_seconds"], asked["seconds"], 1e-9);
+  EXPECT_NEAR(plan["cells"][0]["estimated_seconds"].get<double>(), asked["seconds"].get<double>(), 1e-9);
   EXPECT_EQ(plan["cells"][0]["estimated_by"], "predicted");
   const SortedJson& left = plan["estimate"];
   EXPECT_EQ(left["predicted"], 4);
   EXPECT_EQ(left["unknown"], 0);
   EXPECT_TRUE(left["low_seconds"].is_null());
   EXPECT_TRUE(left["node_hours"].is_null());
-  const double seconds = left["seconds"];
+  const auto seconds = left["seconds"].get<double>();
   EXPECT_NEAR(seconds,
               2 * (plan["cells"][0]["estimated_seconds"].get<double>() +
                    plan["cells"][1]["estimated_seconds"].get<double>()),
               1e-9);
-  EXPECT_NEAR(left["core_hours"], seconds / 3600, 1e-12);
+  EXPECT_NEAR(left["core_hours"].get<double>(), seconds / 3600, 1e-12);
   const std::string text = run("study plan" + with_model).out;
   EXPECT_NE(text.find("left for 4 runs (4 predicted); "), std::string::npos) << text;
   EXPECT_NE(text.find("about  cell"), std::string::npos) << text;
@@ -242,7 +242,7 @@ TEST_F(StudyEstimateTest, WhatTheModelCannotPredictIsSaidOnce) {
   const CommandResult result = run("study plan any.yaml --model model.json --device GTX1080 --json");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "trainyard: 2 of 2 runs have no estimate: run: program\n");
-  const SortedJson plan = parse_json<SortedJson>(result.out);
+  const SortedJson plan = parse_json(result.out);
   EXPECT_EQ(plan["estimate"]["unknown"], 2);
   EXPECT_TRUE(plan["estimate"]["seconds"].is_null());
   EXPECT_TRUE(plan["cells"][0]["estimated_by"].is_null());

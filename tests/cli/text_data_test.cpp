@@ -58,8 +58,8 @@ TEST_F(TextDataTest, ATextIsPackedAndTrainedOn) {
 TEST_F(TextDataTest, ALanguageSaysTheLeastLoss) {
   const std::string arguments = std::string(kRnn) + "--data language:3 --vocabulary 20 --steps ";
   const Json trained = printed_by(arguments + "400");
-  const double least = trained["least_loss"], loss = trained["test_loss"];
-  const double of_tests = trained["least_test_loss"];
+  const auto least = trained["least_loss"].get<double>(), loss = trained["test_loss"].get<double>();
+  const auto of_tests = trained["least_test_loss"].get<double>();
   EXPECT_NEAR(of_tests, least, 0.02 * least);
   EXPECT_GT(loss, of_tests);
   EXPECT_LT(loss, 0.5 * (least + std::log(20.0)));

@@ -21,7 +21,7 @@ class TraceTest : public CliTest {
   SortedJson summary_of(const std::string& file) const {
     const CommandResult result = run("trace summarize " + file + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return parse_json<SortedJson>(result.out);
+    return parse_json(result.out);
   }
 };
 
@@ -35,7 +35,7 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   const CommandResult bench =
       run("bench --network lenet --batch 64 --steps 30 --no-peak --json --trace lenet.json --trace-steps 9");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const SortedJson record = parse_json<SortedJson>(bench.out);
+  const SortedJson record = parse_json(bench.out);
   EXPECT_EQ(record["trace"], "lenet.json");
   EXPECT_EQ(record["steps"], 30);
   EXPECT_EQ(trace::broken_rules(text_of("lenet.json")), std::vector<std::string>());
@@ -93,7 +93,7 @@ TEST_F(TraceTest, DiffTellsWhatBecameSlower) {
                       {"ph":"X","cat":"kernel","name":"tanh","pid":0,"tid":0,"ts":8,"dur":4}])");
   const CommandResult result = run("trace diff a.json b.json --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson diff = parse_json<SortedJson>(result.out);
+  const SortedJson diff = parse_json(result.out);
   EXPECT_NEAR(diff["seconds"]["a_seconds"].get<double>(), 6e-6, 1e-12);
   EXPECT_NEAR(diff["seconds"]["difference_seconds"].get<double>(), 6e-6, 1e-12);
   ASSERT_EQ(diff["by_category"].size(), 3u);  // elementwise +3 us, idle +3 us, gemm
@@ -135,7 +135,7 @@ TEST_F(TraceTest, MistakesAreOneLine) {
 TEST_F(TraceTest, OpsOfAStepAreInTheRecord) {
   const CommandResult bench = run("bench --network lenet --batch 64 --steps 20 --no-peak --ops --json");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const SortedJson record = parse_json<SortedJson>(bench.out);
+  const SortedJson record = parse_json(bench.out);
   double seconds = 0, flops = 0;
   for (const SortedJson& row : record["ops"]["by_op"]) {
     seconds += row["seconds"].get<double>();

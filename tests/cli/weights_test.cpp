@@ -23,7 +23,7 @@ class WeightsTest : public CliTest {
   SortedJson json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return parse_json<SortedJson>(result.out);
+    return parse_json(result.out);
   }
 
   void write(const std::string& name, const HostTensor& tensor) const {
@@ -75,7 +75,7 @@ constexpr const char* kLenet = "train --network lenet --batch 8 --threads 1 --no
 
 TEST_F(WeightsTest, OfACheckpointGoOutAndComeIn) {
   ASSERT_EQ(run("train --network lenet --batch 8 --steps 12 --threads 1 --no-eval --out base").exit_code, 0);
-  const double loss = json_of(std::string(kLenet) + "--steps 1 --weights base")["first_loss"];
+  const auto loss = json_of(std::string(kLenet) + "--steps 1 --weights base")["first_loss"].get<double>();
   EXPECT_NE(loss, json_of(std::string(kLenet) + "--steps 1")["first_loss"]);
   for (const char* file : {"out.onnx", "out.safetensors"}) {
     SCOPED_TRACE(file);
@@ -168,7 +168,7 @@ TEST_F(WeightsTest, MistakesAreSaidInOneLine) {
   expect_failure("networks export lenet --to lenet.safetensors", 1, "--weights says which");
 }
 
-// What torch.save writes, read without Python.
+// The test reads files of torch.save without Python.
 TEST_F(WeightsTest, OfPytorchAreRead) {
   ASSERT_EQ(run("networks export lenet --weights initial --to lenet.onnx").exit_code, 0);
   const std::string command = "tests/scripts/weights_of_pytorch.py " + work().string();
@@ -176,10 +176,12 @@ TEST_F(WeightsTest, OfPytorchAreRead) {
   if (WEXITSTATUS(status) == kAbsent)
     GTEST_SKIP() << "PyTorch or onnx is absent (Debian: python3-torch, python3-onnx)";
   ASSERT_EQ(status, 0);
-  const double loss = json_of(std::string(kLenet) + "--steps 1 --weights lenet.onnx")["first_loss"];
+  const auto loss =
+      json_of(std::string(kLenet) + "--steps 1 --weights lenet.onnx")["first_loss"].get<double>();
   for (const char* file : {"plain.pt", "training.pth", "double.pt", "half.pt", "bfloat16.pt"}) {
     SCOPED_TRACE(file);
-    const double found = json_of(fmt::format("{} --steps 1 --weights {}", kLenet, file))["first_loss"];
+    const auto found =
+        json_of(fmt::format("{} --steps 1 --weights {}", kLenet, file))["first_loss"].get<double>();
     EXPECT_NEAR(found, loss, std::string_view(file).starts_with('h') || file[0] == 'b' ? 2e-2 : 1e-12);
   }
   expect_failure("train --network lenet --weights legacy.pt", 1, "before 1.6");

@@ -49,7 +49,10 @@ Step read_steps(const std::filesystem::path& file, const networks::NetworkInfo& 
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   const Json json = parse_json(text.str());
-  Step step{json["batch"], {}, json["labels"], json["losses"], json["rate"]};
+  Step step{.batch = json["batch"].get<std::int64_t>(),
+            .labels = json["labels"].get<std::vector<std::int32_t>>(),
+            .losses = json["losses"].get<std::vector<double>>(),
+            .rate = json["rate"].get<double>()};
   const std::int64_t length = info.reads_sequences() ? info.input[0] + 1 : info.input.elements();
   for (const std::uint32_t number : drawn_numbers(step.batch * length))
     step.input.push_back(info.reads_sequences() ? number % static_cast<std::uint32_t>(info.classes)

@@ -21,7 +21,10 @@ Step read_step(const std::filesystem::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   const Json json = parse_json(text.str());
-  return {json["batch"], json["input"], json["labels"], {json["loss"]}};
+  return {.batch = json["batch"].get<std::int64_t>(),
+          .input = json["input"].get<std::vector<double>>(),
+          .labels = json["labels"].get<std::vector<std::int32_t>>(),
+          .losses = {json["loss"].get<double>()}};
 }
 
 void expect_loss_of_pytorch(const std::filesystem::path& folder, const std::string& name) {

@@ -72,7 +72,8 @@ TEST_F(SeedBug, RatesTwelveTimesTooHigh) {
     const double began = now_seconds();
     const Json record = record_of(job(2, 1, mode, updates));
     const double wall = now_seconds() - began;
-    const double seconds = record["exchange"]["seconds"], rate = record["gradients_per_second"];
+    const auto seconds = record["exchange"]["seconds"].get<double>(),
+               rate = record["gradients_per_second"].get<double>();
     EXPECT_EQ(gradients(record), batches);
     EXPECT_EQ(record["images_consumed"], batches * 4);
     EXPECT_NEAR(rate, batches / seconds, 1e-6 * rate);

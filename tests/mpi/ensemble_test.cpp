@@ -45,7 +45,7 @@ class EnsembleTest : public CliTest {
   SortedJson ensemble(const std::string& arguments) const {
     const CommandResult result = run("ensemble run two.yaml --json " + arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return parse_json_or_discard<SortedJson>(result.out);
+    return parse_json_or_discard(result.out);
   }
 
   std::vector<std::byte> weights(const std::string& folder, int member) const {
@@ -162,7 +162,7 @@ TEST_F(EnsembleTest, AKilledMemberEndsTheRunOrIsLeftOut) {
   EXPECT_NE(dropped.err.find("member 1 (lenet) was ended by signal 9 (Killed); going on without it"),
             std::string::npos)
       << dropped.err;
-  const SortedJson record = parse_json<SortedJson>(dropped.out);
+  const SortedJson record = parse_json(dropped.out);
   EXPECT_EQ(record["members_lost"], 1);
   EXPECT_EQ(record["images_consumed"], 150 * 8);
 }
@@ -218,7 +218,7 @@ TEST_F(EnsembleTest, ALostRankIsLeftOut) {
       EXPECT_EQ(result.exit_code, 0) << result.err;
       EXPECT_TRUE(std::regex_search(result.err, std::regex("member [01] \\(lenet\\).*; going on without it")))
           << result.err;
-      const SortedJson record = parse_json<SortedJson>(result.out);
+      const SortedJson record = parse_json(result.out);
       EXPECT_EQ(record["members_lost"], 1);
       ASSERT_EQ(record["members"].size(), 1u) << record;
       EXPECT_EQ(record["members"][0]["final_step"], 600);
@@ -252,7 +252,7 @@ TEST_F(EnsembleTest, TakesPartWhereMpirunStartedIt) {
   told.environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
   const CommandResult result = cli_test::run(command, told);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(parse_json<SortedJson>(result.out)["images_consumed"], 6 * (8 + 12));
+  EXPECT_EQ(parse_json(result.out)["images_consumed"], 6 * (8 + 12));
 }
 
 TEST_F(EnsembleTest, VisionTransformersShareImages) {

@@ -28,7 +28,7 @@ class WorkersTest : public CliTest {
   SortedJson object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return parse_json_or_discard<SortedJson>(result.out);
+    return parse_json_or_discard(result.out);
   }
 
   std::vector<std::byte> final_tensors(const std::string& folder) const {
@@ -140,7 +140,7 @@ TEST_F(WorkersTest, TakePartWhereMpirunStartedThem) {
   told.environment["OMPI_MCA_rmaps_base_oversubscribe"] = "1";
   const CommandResult result = cli_test::run(command, told);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(parse_json<SortedJson>(result.out)["ranks"], 2);
+  EXPECT_EQ(parse_json(result.out)["ranks"], 2);
   command[2] = "3";
   const CommandResult wrong = cli_test::run(command, told);
   EXPECT_EQ(wrong.exit_code, 1);
@@ -163,7 +163,7 @@ TEST_F(WorkersTest, InterruptedTogetherAndResumedBitIdentical) {
            SIGTERM);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const SortedJson report = parse_json<SortedJson>(result.out);
+    const SortedJson report = parse_json(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     step = report["final_step"].get<std::int64_t>();
     EXPECT_TRUE(fs::exists(work() / folder / fmt::format("step-{:08}", step)));

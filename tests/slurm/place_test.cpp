@@ -58,14 +58,14 @@ TEST_F(PlaceOnSlurm, JobsRunWhereAndInTheOrderTheyWerePlacedAlsoAfterAKillAndFai
 
   const cli_test::CommandResult result = start(command).wait();
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto report = parse_json<SortedJson>(result.out);
+  const auto report = parse_json(result.out);
   ASSERT_EQ(report["submitted"].size(), 3u);
   EXPECT_EQ(accepted_arrays(), 2u) << "one for each device, and none twice";
   const std::vector<record::RunRecord> runs = study::runs_of(folder());
   ASSERT_EQ(runs.size(), 3u);
   std::map<std::string, double> free_since;  // by slot
   for (const auto& decision : report["policies"][0]["decisions"]) {
-    const std::string job = decision["job"], slot = decision["slot"];
+    const auto job = decision["job"].get<std::string>(), slot = decision["slot"].get<std::string>();
     const auto run = std::find_if(runs.begin(), runs.end(), [&](const record::RunRecord& one) {
       return one.cell.substr(4) == job;  // behind its number
     });
@@ -88,7 +88,7 @@ TEST_F(PlaceOnSlurm, JobsRunWhereAndInTheOrderTheyWerePlacedAlsoAfterAKillAndFai
       start("place one.yaml --cluster no-gpu.yaml --model model.json --submit slurm --out failed --json")
           .wait();
   EXPECT_EQ(failed.exit_code, 2);
-  const auto run = parse_json<SortedJson>(failed.out)["submitted"][0];
+  const auto run = parse_json(failed.out)["submitted"][0];
   EXPECT_NE(run["status"], "ok");
   EXPECT_NE(run["reason"], "");
   EXPECT_EQ(run["slot"], "GTX1080");

@@ -25,7 +25,7 @@ class StudyOnSlurm : public SlurmTest {
   }
   static SortedJson parsed(const cli_test::CommandResult& result, int exit_code) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
-    return parse_json_or_discard<SortedJson>(result.out);
+    return parse_json_or_discard(result.out);
   }
   std::filesystem::path work() const {
     std::filesystem::create_directories(file("work"));

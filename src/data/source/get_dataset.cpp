@@ -31,19 +31,20 @@ std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, con
   try {
     const std::vector<std::byte> content = read_file(entry.folder / kManifest);
     const auto* text = reinterpret_cast<const char*>(content.data());
-    const SortedJson json = parse_json<SortedJson>(std::string_view(text, content.size()));
+    const SortedJson json = parse_json(std::string_view(text, content.size()));
     if (json.at("schema") != kSchema || json.at("name") != name) return std::nullopt;
-    entry.source = json.at("source");
+    json.at("source").get_to(entry.source);
     for (const auto& dim : json.at("image_shape")) {
       if (entry.image_shape.rank() == 3) return std::nullopt;
-      entry.image_shape.append(dim);
+      entry.image_shape.append(dim.get<std::int64_t>());
     }
-    entry.classes = json.at("classes");
-    entry.train_images = json.at("train_images");
-    entry.test_images = json.at("test_images");
+    json.at("classes").get_to(entry.classes);
+    json.at("train_images").get_to(entry.train_images);
+    json.at("test_images").get_to(entry.test_images);
     for (const auto& file : json.at("files"))
-      entry.files.push_back({file.at("name"), file.at("bytes"), file.at("sha256")});
-  } catch (const SortedJson::exception&) {
+      entry.files.push_back({file.at("name").get<std::string>(), file.at("bytes").get<std::int64_t>(),
+                             file.at("sha256").get<std::string>()});
+  } catch (const Json::Error&) {
     return std::nullopt;
   }
   return entry;

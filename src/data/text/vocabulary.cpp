@@ -140,7 +140,7 @@ std::vector<Vocabulary::Merge> merges_in(const Json& list, const std::string& fi
 Vocabulary read_vocabulary(const std::filesystem::path& file) {
   const std::string name = file.string();
   try {
-    const Json json = read_json<Json>(file);
+    const Json json = read_json(file);
     if (!json.is_object() || json.value("schema", 0) != kSchema || json.value("kind", "") != kKind)
       fail(ErrorKind::config, "'{}': no vocabulary; schema {} and kind '{}' expected", name, kSchema, kKind);
     Vocabulary vocabulary(merges_in(json.at("merges"), name));
@@ -148,7 +148,7 @@ Vocabulary read_vocabulary(const std::filesystem::path& file) {
       fail(ErrorKind::config, "'{}': vocabulary {} with {} merges, {} expected", name,
            json_text(json.at("vocabulary")).substr(0, 40), vocabulary.merges().size(), vocabulary.size());
     return vocabulary;
-  } catch (const Json::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "'{}': no vocabulary, JSON with 'vocabulary' and 'merges' expected: {}", name,
          error.what());
   }

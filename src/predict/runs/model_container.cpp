@@ -7,10 +7,9 @@
 namespace trainyard::predict {
 
 JsonMembers::JsonMembers(std::string_view text, std::string where)
-    : JsonMembers(std::make_shared<const SortedJson>(parse_json_or_discard<SortedJson>(text)),
-                  std::move(where)) {}
+    : JsonMembers(std::make_shared<const SortedJson>(parse_json_or_discard(text)), std::move(where)) {}
 
-JsonMembers::JsonMembers(Json json, std::string where) : json_(std::move(json)), where_(std::move(where)) {
+JsonMembers::JsonMembers(Part json, std::string where) : json_(std::move(json)), where_(std::move(where)) {
   if (!json_->is_object()) refuse("", "an object");
 }
 
@@ -51,13 +50,13 @@ std::vector<std::string> JsonMembers::texts(const char* key, std::size_t most) c
 JsonMembers JsonMembers::object(const char* key) const {
   const auto at = json_->find(key);
   if (at == json_->end()) refuse(key, "an object");
-  return {Json(json_, &*at), where_ + "." + key};
+  return {Part(json_, &*at), where_ + "." + key};
 }
 
 std::vector<JsonMembers> JsonMembers::objects(const char* key, std::size_t most) const {
   std::vector<JsonMembers> objects;
   for (const SortedJson& one : array(key, most))
-    objects.push_back(JsonMembers(Json(json_, &one), where_ + "." + key));
+    objects.push_back(JsonMembers(Part(json_, &one), where_ + "." + key));
   return objects;
 }
 
@@ -102,7 +101,7 @@ RawTensor raw(const ModelTensor& tensor) {
 }
 
 // The depth is limited, because values are destroyed and written by one call a level.
-bool limit_depth(int depth, SortedJson::parse_event_t, SortedJson&) {
+bool limit_depth(int depth, JsonEvent, const Json&) {
   constexpr int kDeepest = 16;
   if (depth > kDeepest) throw std::invalid_argument("nested too deeply");
   return true;
@@ -135,7 +134,7 @@ Header read_header(std::span<const std::byte> file, const std::string& who) {
                               static_cast<std::size_t>(bytes));
   if (crc32c(text.data(), text.size()) != number_at<std::uint32_t>(file, 20))
     fail(ErrorKind::config, "'{}': is damaged: checksum mismatch in its header", who);
-  return {parse_json<SortedJson>(text, limit_depth), kPrefixBytes + text.size()};
+  return {parse_json(text, limit_depth), kPrefixBytes + text.size()};
 }
 
 // TensorReader takes tensors one after the other from the bytes behind the header.
@@ -145,7 +144,7 @@ class TensorReader {
 
   ModelTensor next(const SortedJson& json) {
     ModelTensor tensor;
-    tensor.name = json.at("name");
+    json.at("name").get_to(tensor.name);
     if (!names_.insert(tensor.name).second) throw std::invalid_argument("two tensors '" + tensor.name + "'");
     const SortedJson& shape = json.at("shape");
     if (!shape.is_array() || shape.size() > Shape::kMaxRank)
@@ -158,7 +157,7 @@ class TensorReader {
       most *= std::max<std::int64_t>(size, 1);
     }
     const std::int64_t elements = tensor.shape.elements();
-    const std::string dtype = json.at("dtype");
+    const auto dtype = json.at("dtype").get<std::string>();
     const auto sum =
         static_cast<std::uint32_t>(whole(json.at("crc32c"), std::numeric_limits<std::uint32_t>::max()));
     if (dtype == name(DType::f32))
@@ -251,7 +250,7 @@ ModelContainer parse_model_container(std::span<const std::byte> file, const std:
   try {
     const Header header = read_header(file, who);
     ModelContainer model;
-    model.schema = header.json.at("schema");
+    header.json.at("schema").get_to(model.schema);
     model.version = static_cast<int>(whole(header.json.at("version"), std::numeric_limits<int>::max()));
     const SortedJson& description = header.json.at("model");
     if (!description.is_object()) throw std::invalid_argument("its model is no object");
@@ -261,9 +260,9 @@ ModelContainer parse_model_container(std::span<const std::byte> file, const std:
     if (reader.left() > 0)
       throw std::invalid_argument(fmt::format("too long: {} bytes behind its tensors", reader.left()));
     return model;
-  } catch (const SortedJson::parse_error&) {
+  } catch (const Json::SyntaxError&) {
     fail(ErrorKind::config, "'{}': is damaged: its header is no whole JSON", who);
-  } catch (const SortedJson::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());
   } catch (const std::invalid_argument& error) {
     fail(ErrorKind::config, "'{}': is damaged: {}", who, error.what());

@@ -2,9 +2,11 @@
 
 #include <variant>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "tensor/tensor.h"
+
+namespace trainyard {
+class Json;
+}
 
 namespace trainyard::predict {
 
@@ -25,11 +27,11 @@ class JsonMembers {
   [[noreturn]] void refuse(const std::string& key, const std::string& wanted) const;
 
  private:
-  using Json = std::shared_ptr<const nlohmann::json>;  // a part keeps the whole alive
-  JsonMembers(Json json, std::string where);
-  const nlohmann::json& array(const char* key, std::size_t most) const;
+  using Part = std::shared_ptr<const Json>;  // a part keeps the whole alive
+  JsonMembers(Part json, std::string where);
+  const Json& array(const char* key, std::size_t most) const;
 
-  Json json_;
+  Part json_;
   std::string where_;
 };
 

@@ -31,7 +31,7 @@ double whole_option(const std::string& program, const std::string& option, doubl
 }
 
 std::vector<ResourceUse> profiled_use(const std::string& profile) {
-  const SortedJson json = parse_json_or_discard<SortedJson>(profile);
+  const SortedJson json = parse_json_or_discard(profile);
   std::vector<ResourceUse> use;
   if (!json.is_object() || !json.contains("signals") || !json["signals"].is_array()) return use;
   for (const SortedJson& signal : json["signals"]) {
@@ -41,7 +41,7 @@ std::vector<ResourceUse> profiled_use(const std::string& profile) {
       return value >= 0 && value <= 1 ? value : std::nan("");
     };
     if (!signal.is_object() || !signal.contains("signal") || !signal["signal"].is_string()) continue;
-    const std::string name = signal["signal"];
+    const auto name = signal["signal"].get<std::string>();
     if (resource_key(name) != name)  // one of those that predictions speak of
       use.push_back({name, share("burst_share"), share("idle_share"), share("peak_share")});
   }

@@ -208,13 +208,13 @@ std::vector<TimedNode> kernels_in(const record::RunRecord& record) {
   std::vector<TimedNode> kernels;
   const auto ops = record.details.find("ops");
   if (ops == record.details.end()) return kernels;
-  const SortedJson json = parse_json_or_discard<SortedJson>(ops->second);
+  const SortedJson json = parse_json_or_discard(ops->second);
   if (!json.is_object() || !json.contains("kernels")) return kernels;
   try {
     for (const SortedJson& row : json.at("kernels"))
       kernels.push_back({row.at("name").get<std::string>(), row.at("op").get<std::string>(),
                          row.at("seconds").get<double>(), row.value("workspace_bytes", -1.0)});
-  } catch (const SortedJson::exception&) {
+  } catch (const Json::Error&) {
     fail(ErrorKind::config, "record '{}': its kernels want name, op and seconds each", record.id);
   }
   return kernels;

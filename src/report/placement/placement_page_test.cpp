@@ -40,9 +40,7 @@ bool placement_page_has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-SortedJson spec_of(const Chart& chart) {
-  return chart.spec.empty() ? SortedJson() : parse_json<SortedJson>(chart.spec);
-}
+SortedJson spec_of(const Chart& chart) { return chart.spec.empty() ? SortedJson() : parse_json(chart.spec); }
 
 TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
   const PlacementView view = test_placement();
@@ -57,8 +55,8 @@ TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
     EXPECT_EQ(bars[i]["end"], decision.end_seconds / 3600);
     EXPECT_EQ(bars[i]["reason"], decision.reason);
     // A device runs one job at a time.
-    EXPECT_GE(bars[i]["start"], until[bars[i]["slot"]]);
-    until[bars[i]["slot"]] = bars[i]["end"];
+    EXPECT_GE(bars[i]["start"], until[bars[i]["slot"].get<std::string>()]);
+    until[bars[i]["slot"].get<std::string>()] = bars[i]["end"].get<double>();
   }
   EXPECT_EQ(spec["layer"][0]["encoding"]["x"]["title"], "hours from the start");
   EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (SortedJson{"lenet", "vgg"}));
@@ -76,7 +74,7 @@ TEST(PlacementCharts, JobsHaveTheirNamesWhereThereIsRoom) {
   for (place::Job& job : twins.problem.jobs) job.name = "twin";
   std::set<std::string> rows;
   const SortedJson drawn = spec_of(make_jobs_chart(twins));
-  for (const SortedJson& row : drawn["data"]["values"]) rows.insert(row["row"]);
+  for (const SortedJson& row : drawn["data"]["values"]) rows.insert(row["row"].get<std::string>());
   EXPECT_EQ(rows.size(), 4u);
 }
 

@@ -48,7 +48,7 @@ const Chart& chart_named(const std::vector<Chart>& charts, const std::string& id
 
 std::vector<SortedJson> rows_of(const Chart& chart, const std::string& kind = "") {
   std::vector<SortedJson> rows;
-  const SortedJson spec = parse_json<SortedJson>(chart.spec);
+  const SortedJson spec = parse_json(chart.spec);
   for (const SortedJson& row : spec["data"]["values"])
     if (kind.empty() || row["kind"] == kind) rows.push_back(row);
   return rows;
@@ -66,12 +66,12 @@ TEST(EvalCharts, EveryRunThatEndedWellIsAPointWithItsInterval) {
     EXPECT_LT(run["low"], run["high"]);
     EXPECT_NE(run["batch"], 64);
     EXPECT_EQ(run["panel"], run["device"]);
-    EXPECT_NEAR(run["error"], run["network"] == "vgg11" ? 0.2 : 0.05, 1e-12);
+    EXPECT_NEAR(run["error"].get<double>(), run["network"] == "vgg11" ? 0.2 : 0.05, 1e-12);
   }
   // Three lines a panel, whose ends lie within the square.
   const std::vector<SortedJson> ends = rows_of(chart, "line");
   EXPECT_EQ(ends.size(), 2u * 3 * 2);
-  const SortedJson spec = parse_json<SortedJson>(chart.spec);
+  const SortedJson spec = parse_json(chart.spec);
   const SortedJson domain = spec["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"];
   for (const SortedJson& end : ends)
     for (const char* field : {"measured", "predicted"}) {
@@ -95,13 +95,13 @@ TEST(EvalCharts, ErrorsAreSortedAndCounted) {
   const std::vector<SortedJson> families = rows_of(chart_named(charts, "errors-family"));
   ASSERT_EQ(families.size(), 2u);
   EXPECT_EQ(families[0]["part"], "vgg (6 runs)");
-  EXPECT_NEAR(families[0]["median"], 20, 1e-9);
-  EXPECT_NEAR(families[1]["p95"], 5, 1e-9);
+  EXPECT_NEAR(families[0]["median"].get<double>(), 20, 1e-9);
+  EXPECT_NEAR(families[1]["p95"].get<double>(), 5, 1e-9);
   EXPECT_EQ(rows_of(chart_named(charts, "errors-device")).size(), 2u);
   const std::vector<SortedJson> covered = rows_of(chart_named(charts, "coverage"), "part");
   EXPECT_EQ(covered[0]["part"], "vgg (6 runs)");  // its intervals hold nothing
-  EXPECT_NEAR(covered[0]["covered"], 0, 1e-9);
-  EXPECT_NEAR(covered[1]["covered"], 100, 1e-9);
+  EXPECT_NEAR(covered[0]["covered"].get<double>(), 0, 1e-9);
+  EXPECT_NEAR(covered[1]["covered"].get<double>(), 100, 1e-9);
 }
 
 TEST(EvalCharts, WhatIsAbsentIsLeftOut) {
@@ -113,7 +113,7 @@ TEST(EvalCharts, WhatIsAbsentIsLeftOut) {
   for (PredictedRun& run : view.runs) run.family = "";
   std::vector<Chart> charts = make_eval_charts(view);
   EXPECT_EQ(chart_named(charts, "errors-family").left_out, "no run says its family");
-  const SortedJson spec = parse_json<SortedJson>(charts[0].spec);
+  const SortedJson spec = parse_json(charts[0].spec);
   EXPECT_TRUE(spec["spec"]["layer"][2]["encoding"]["color"].at("legend").is_null());
   EXPECT_FALSE(eval_page_has(page_of(view), "data-scores=\"family\""));
   EXPECT_FALSE(eval_page_has(page_of(view), "within 90 % intervals"));

@@ -102,8 +102,8 @@ Readable without_nan(std::string_view text) {
 SortedJson parse(const std::string& file, std::string_view text) {
   const Readable readable = without_nan(text);
   try {
-    return parse_json<SortedJson>(readable.text);
-  } catch (const SortedJson::parse_error& error) {
+    return parse_json(readable.text);
+  } catch (const Json::SyntaxError& error) {
     std::size_t byte = error.byte;
     for (const std::size_t after : readable.longer) byte -= after < error.byte ? 1 : 0;
     fail(ErrorKind::config, "'{}': not JSON at byte {} of {}", file, byte, text.size());

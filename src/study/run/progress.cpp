@@ -18,7 +18,7 @@ std::string hosts_in(const record::RunRecord& run) {
   const auto found = run.details.find("hosts");
   if (found == run.details.end()) return run.node;
   std::vector<std::string> names;
-  for (const auto& host : parse_json_or_discard<SortedJson>(found->second))
+  for (const auto& host : parse_json_or_discard(found->second))
     if (host.is_object()) names.push_back(host.value("name", ""));
   return joined(names, ", ");
 }

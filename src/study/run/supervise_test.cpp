@@ -60,8 +60,8 @@ TEST_F(SideCommands, ComeBeforeAndAfterTheRunAndAreRecorded) {
   const record::RunRecord record = run(quiet);
   EXPECT_EQ(record.status, record::Status::ok) << record.reason;
   EXPECT_EQ(notes(), "setup\nrun\ncleanup\n");
-  const auto setup = parse_json<SortedJson>(record.details.at("setup")),
-             cleanup = parse_json<SortedJson>(record.details.at("cleanup"));
+  const auto setup = parse_json(record.details.at("setup")),
+             cleanup = parse_json(record.details.at("cleanup"));
   ASSERT_EQ(setup.size(), 2u);
   EXPECT_EQ(setup[1]["command"], "echo ready " + folder().path.string());
   EXPECT_EQ(setup[1]["last_line"], "ready " + folder().path.string());

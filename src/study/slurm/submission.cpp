@@ -251,7 +251,7 @@ std::vector<Submission> read_submissions(const Folder& folder) {
     Submission submission;
     submission.folder = std::filesystem::absolute(entry.path());
     submission.name = entry.path().filename().string();
-    const auto json = parse_json_or_discard<SortedJson>(read_text(entry.path() / kPrepared));
+    const auto json = parse_json_or_discard(read_text(entry.path() / kPrepared));
     if (!json.is_object() || !json.contains("runs"))
       fail(ErrorKind::config, "'{}' is no submission", (entry.path() / kPrepared).string());
     submission.run_ids = json["runs"].get<std::vector<std::string>>();

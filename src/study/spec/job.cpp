@@ -269,7 +269,7 @@ Job job_from_json(const std::string& text) {
     resources.at("memory_bytes").get_to(job.resources.memory_bytes);
     resources.at("extra").get_to(job.resources.extra);
     return job;
-  } catch (const Json::exception& error) {
+  } catch (const Json::Error& error) {
     fail(ErrorKind::config, "job file: {}", error.what());
   }
 }

@@ -31,12 +31,15 @@ std::string to_line(const std::string& key, const Tuned& tuned) {
 
 std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line) {
   try {
-    const SortedJson json = parse_json<SortedJson>(line);
-    Tuned tuned{json.at("name"), json.at("choice"), json.at("seconds"), {}};
+    const SortedJson json = parse_json(line);
+    Tuned tuned{json.at("name").get<std::string>(),
+                json.at("choice").get<int>(),
+                json.at("seconds").get<double>(),
+                {}};
     for (const SortedJson& other : json.at("slower"))
-      tuned.slower.push_back({other.at("name"), other.at("reason")});
+      tuned.slower.push_back({other.at("name").get<std::string>(), other.at("reason").get<std::string>()});
     return std::pair{json.at("key").get<std::string>(), std::move(tuned)};
-  } catch (const SortedJson::exception&) {
+  } catch (const Json::Error&) {
     return std::nullopt;
   }
 }
