@@ -1,4 +1,4 @@
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 #include <sstream>
 
@@ -9,7 +9,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 
-namespace trainyard::study {
+namespace trainyard::yaml {
 
 namespace {
 
@@ -218,4 +218,4 @@ std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {
   return *found;
 }
 
-}  // namespace trainyard::study
+}  // namespace trainyard::yaml

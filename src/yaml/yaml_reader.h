@@ -4,7 +4,7 @@
 
 #include "record/value.h"
 
-namespace trainyard::study {
+namespace trainyard::yaml {
 
 // YamlReader is a place in a YAML file that knows its position, so that every complaint begins with
 // file:line:column. All commands read their YAML through it.
@@ -58,4 +58,4 @@ struct YamlReader::Entry {
   YamlReader at_key, value;
 };
 
-}  // namespace trainyard::study
+}  // namespace trainyard::yaml
