@@ -55,7 +55,7 @@ class CheckpointWeights {
       if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
       if (name == "input") model.input = Shape::parse(value);
     }
-    if (const auto file = networks::network_file(model.network))
+    if (const auto file = networks::imported_file(model.network))
       run::give_classes(*file, model.classes, model);
   }
 

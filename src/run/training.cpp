@@ -53,7 +53,7 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  const auto file = networks::network_file(network.name);
+  const auto file = networks::imported_file(network.name);
   if (setup.session.model.classes == 0 && !file)
     setup.session.model.classes = input.classes;
   else if (setup.session.model.classes == 0 && options.run.new_head && !network.reads_sequences())
