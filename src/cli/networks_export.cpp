@@ -200,7 +200,7 @@ std::function<int()> declare_networks_export(Command& command) {
   const auto options = std::make_shared<ExportOptions>();
   command
       .add_option("name", options->name,
-                  "Network, or an ONNX file; for a drawing also another file of a graph")
+                  "Network, or a file of one (.onnx, .yaml); for a drawing also another file of a graph")
       ->required()
       ->type_name("NAME");
   add_output_file(command, "--to", options->to,
