@@ -3,7 +3,6 @@
 #include "networks/layers/description.h"
 #include "networks/layers/layer_builder.h"
 #include "networks/zoo/zoo.h"
-#include "ops/shape.h"
 
 namespace trainyard::networks::layers {
 namespace {
@@ -32,9 +31,7 @@ graph::ValueId decode(const Description& description, Builder& builder, const ge
   const auto vocabulary = static_cast<int>(parameters.number("vocabulary"));
   LayerBuilder layers = layer_builder(description, builder, vocabulary, parameters);
   layers.decode(input);
-  const graph::ValueId logits = layers.network(description.layers, input.ids, vocabulary);
-  const Shape ids = builder.graph().shape(input.ids);
-  return ops::slice(builder.graph(), "last_step", logits, {(ids[0] - 1) * ids[1], 0}, {ids[1], vocabulary});
+  return layers.network(description.layers, input.ids, vocabulary);
 }
 
 generator::Generator generator_of(const SharedDescription& description) {
@@ -88,7 +85,7 @@ std::shared_ptr<const NetworkFile> network_of(const YamlReader& content, const s
                 .preprocess = description->kind == InputKind::sequence ? "" : description->preprocess,
                 .masked = description->masked,
                 .generator = &file->generator};
-  file->note = "a file of layers: all weights start from random numbers";
+  file->note = "a file of layers: weights start from random numbers, unless others are given";
   build_once(*description, file->info, parameters);
   return file;
 }

@@ -51,7 +51,9 @@ ValueId LayerBuilder::network(const std::vector<Layer>& layers, ValueId x, int c
   const bool has_logits = graph().find("logits:0") != graph::kNone;
   if (has_logits && graph().value(x).name != "logits:0")
     complain(last.place, "a layer comes behind `logits`, which is the last one");
-  return has_logits ? x : ops::reshape(graph(), "logits", x, {shape(x)[0], classes});
+  if (has_logits) return x;
+  x = asked_rows(x);
+  return ops::reshape(graph(), "logits", x, {shape(x)[0], classes});
 }
 
 ValueId LayerBuilder::list(const std::vector<Layer>& layers, ValueId x) {
@@ -231,6 +233,13 @@ ValueId LayerBuilder::as_rows(ValueId x) {
   const Shape& steps = shape(x);
   if (steps.rank() != 3) return x;
   return ops::reshape(graph(), "steps", x, {steps[0] * steps[1], steps[2]});
+}
+
+ValueId LayerBuilder::asked_rows(ValueId x) {
+  x = as_rows(x);
+  if (!new_steps_) return x;
+  const std::int64_t rows = shape(x)[0], last = rows / sequence().steps;
+  return ops::slice(graph(), "last_step", x, {rows - last, 0}, {last, shape(x)[1]});
 }
 
 ValueId LayerBuilder::as_steps(ValueId x) {

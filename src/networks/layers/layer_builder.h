@@ -22,7 +22,7 @@ class LayerBuilder {
   // From now on the layers are those for new steps of sequences, behind those that lie in caches.
   void decode(const generator::NewSteps& input) { new_steps_ = input; }
 
-  // Returns the logits (N, classes), or (steps * N, classes).
+  // Returns the logits (N, classes), or (length * N, classes); of new steps those of the last one.
   graph::ValueId network(const std::vector<Layer>& layers, graph::ValueId x, int classes);
 
   // What follows is for the rows of layers.
@@ -59,6 +59,8 @@ class LayerBuilder {
   // Steps of sequences as rows (T * N, numbers), and as (T, N, numbers); other values as they are.
   graph::ValueId as_rows(graph::ValueId x);
   graph::ValueId as_steps(graph::ValueId x);
+  // What the logits are made of: all rows, or of new steps those of the last one.
+  graph::ValueId asked_rows(graph::ValueId x);
   Form form(graph::ValueId x) const;
   std::string describe(graph::ValueId x) const;  // "an image of 3x32x32"
   // Refuses a layer whose weights, a product of these dimensions, nobody could hold.

@@ -22,7 +22,7 @@ ValueId dense(LayerBuilder& b, const Layer& layer, const std::string& name, Valu
 }
 
 ValueId logits(LayerBuilder& b, const Layer& layer, const std::string&, ValueId x) {
-  x = b.as_rows(x);
+  x = b.asked_rows(x);
   const std::int64_t classes = b.classes();
   b.want_weights({classes, b.shape(x).elements_from(1)});
   DenseSpec spec{.bias = b.flag(layer, "bias")};
