@@ -39,6 +39,12 @@ class Network {
   // (unsupported) names the first op that cannot be trained.
   static Network from_onnx(const std::filesystem::path& file);
 
+  // Returns the network that a YAML file of layers describes (docs/formats/network-yaml.md), with other
+  // values of the parameters that it names. `classes` 0: as many as the file says. A process reads each file
+  // once. Error (config) says line and column.
+  static Network from_yaml(const std::filesystem::path& file,
+                           const std::map<std::string, std::string>& parameters = {}, int classes = 0);
+
   const std::string& name() const;
   std::vector<std::int64_t> input_shape() const;  // of one sample; of sequences, their length
   int classes() const;                            // of sequences, the vocabulary

@@ -50,6 +50,28 @@ TEST(Api, ErrorsNameTheSetting) {
                [&] { train_network(Network::named("rnn"), {.run = small_run(), .data = "mnist"}); });
 }
 
+TEST(Api, ReadsListsOfLayers) {
+  const TestFolder folder;
+  const auto file =
+      folder.write("net.yaml",
+                   "input: {height: 8, width: 8, channels: 1}\nclasses: 4\nparameters: {units: 16}\n"
+                   "layers: [dense: {units: $units, activation: relu}, logits]\n");
+  const Network network = Network::from_yaml(file);
+  EXPECT_EQ(network.input_shape(), (std::vector<std::int64_t>{1, 8, 8}));
+  EXPECT_EQ(network.classes(), 4);
+  EXPECT_EQ(network.step_cost(1).parameters, 64 * 16 + 16 + 16 * 4 + 4);
+  EXPECT_EQ(Network::from_yaml(file, {{"units", "8"}}, 3).step_cost(1).parameters, 64 * 8 + 8 + 8 * 3 + 3);
+  TrainSettings settings{.run = small_run(), .steps = 40};
+  settings.run.learning_rate = 0.1;
+  const TrainReport report = train_network(network, settings);
+  EXPECT_LT(report.final_loss, report.first_loss);
+  expect_error(ErrorKind::usage, "unit", [&] { Network::from_yaml(file, {{"unit", "8"}}); });
+  expect_error(ErrorKind::usage, "ends with .yaml or .yml", [] { Network::from_yaml("net.json"); });
+  expect_error(ErrorKind::config, "bad.yaml:3:10: unknown layer 'dens' (did you mean 'dense'?)", [&] {
+    Network::from_yaml(folder.write("bad.yaml", "input: {features: 3}\nclasses: 4\nlayers: [dens: 3]\n"));
+  });
+}
+
 TEST(Api, TrainsAndGoesOnFromACheckpoint) {
   const TestFolder folder;
   const Network lenet = Network::named("lenet", {}, 4);

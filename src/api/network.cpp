@@ -3,6 +3,7 @@
 #include "api/session_options.h"
 #include "graph/autodiff.h"
 #include "interchange/read_graph.h"
+#include "networks/layers/described_network.h"
 
 namespace trainyard {
 
@@ -36,6 +37,18 @@ Network Network::from_onnx(const std::filesystem::path& file) {
   parts->info.name = file.stem().string();
   parts->model = {.network = parts->info.name, .imported = parts->file->build};
   return Network(std::move(parts));
+}
+
+Network Network::from_yaml(const std::filesystem::path& file,
+                           const std::map<std::string, std::string>& parameters, int classes) {
+  const std::string end = file.extension().string();
+  if (std::find(networks::layers::kEnds.begin(), networks::layers::kEnds.end(), end) ==
+      networks::layers::kEnds.end())
+    fail(ErrorKind::usage, "'{}': the name of a file of layers ends with .yaml or .yml", file.string());
+  networks::layers::know_described_networks();
+  const networks::NetworkInfo& info = networks::find_network(file.string());
+  if (classes == 0 && !info.reads_sequences()) classes = info.classes;
+  return named(file.string(), parameters, classes);
 }
 
 const std::string& Network::name() const { return parts_->info.name; }

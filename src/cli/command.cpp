@@ -140,6 +140,13 @@ Option* Command::add_option_function(const std::string& names, std::function<voi
   return parser_->ours(parser_->app->add_option_function<std::string>(names, take, help));
 }
 
+Option* Command::add_option_function(const std::string& names,
+                                     std::function<void(const std::vector<std::string>&)> take,
+                                     const std::string& help) {
+  CLI::Option* option = parser_->app->add_option_function<std::vector<std::string>>(names, take, help);
+  return parser_->ours(option->allow_extra_args(false));
+}
+
 Option* Command::add_flag(const std::string& names, bool& value, const std::string& help) {
   return parser_->ours(parser_->app->add_flag(names, value, help));
 }

@@ -68,6 +68,10 @@ class Command {
   Option* add_option(const std::string& names, T& value, const std::string& help = "");
   Option* add_option_function(const std::string& names, std::function<void(const std::string&)> take,
                               const std::string& help);
+  // The option may be given several times; `take` gets all of it at once.
+  Option* add_option_function(const std::string& names,
+                              std::function<void(const std::vector<std::string>&)> take,
+                              const std::string& help);
   Option* add_flag(const std::string& names, bool& value, const std::string& help);
   Option* add_flag(const std::string& names, std::string& value, const std::string& help);
   void set_version_flag(const std::string& names, std::function<std::string()> text, const std::string& help);

@@ -26,6 +26,7 @@ std::function<int()> declare_ensemble_preprocess(Command& command);
 std::function<int()> declare_networks(Command& command);
 std::function<int()> declare_networks_export(Command& command);
 std::function<int()> declare_networks_import(Command& command);
+std::function<int()> declare_networks_schema(Command& command);
 std::function<int()> declare_networks_features(Command& command);
 std::function<int()> declare_networks_stats(Command& command);
 

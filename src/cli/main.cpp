@@ -12,6 +12,7 @@
 #include "cli/profile.h"
 #include "cli/train.h"
 #include "interchange/read_graph.h"
+#include "networks/layers/described_network.h"
 #include "trainyard/version.h"
 
 namespace trainyard::cli {
@@ -93,6 +94,7 @@ std::string mistake(const Command& program, int argc, char** argv, const std::st
 
 int run(int argc, char** argv) {
   interchange::know_onnx_networks();
+  networks::layers::know_described_networks();
   Command program("Trainyard: a laboratory for the performance of DNN training", "trainyard");
   program.require_subcommand(1);
   program.set_version_flag("--version", version_text, "Version, commit, compiler and libraries");

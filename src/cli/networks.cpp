@@ -8,6 +8,7 @@
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "graph/autodiff.h"
+#include "networks/layers/schema.h"
 
 namespace trainyard::cli {
 
@@ -126,7 +127,11 @@ std::function<int()> declare_networks(Command& command) {
   command.description("List the networks, describe one, or exchange graphs with others");
   command.add_option("name", options->name, "Network to describe; without it all are listed");
   command.add_flag("--json", options->json, "One JSON object on standard output");
-  command.footer("Examples:\n  trainyard networks\n  trainyard networks resnet50 --json");
+  command.footer(
+      "Examples:\n"
+      "  trainyard networks\n"
+      "  trainyard networks resnet50 --json\n"
+      "  trainyard networks examples/networks/resnet.yaml");
   struct Below {
     Command* command;
     std::function<int()> run;
@@ -139,12 +144,36 @@ std::function<int()> declare_networks(Command& command) {
   add("export", "Write a network as an ONNX file, or its graph for Graphviz", declare_networks_export);
   add("import", "Say what a file of a graph holds, and what keeps it from being trained",
       declare_networks_import);
+  add("schema", "The JSON schema of YAML files of layers, for editors", declare_networks_schema);
   add("features", "What predictors see of a graph", declare_networks_features);
   add("stats", "Count the ops of networks and files", declare_networks_stats);
   return [options, below] {
     for (const Below& one : below)
       if (one.command->parsed()) return one.run();
     return run(options->name, options->json);
+  };
+}
+
+std::function<int()> declare_networks_schema(Command& command) {
+  const auto to = std::make_shared<std::filesystem::path>();
+  add_output_file(command, "--to", *to, "File to write, in place of standard output");
+  command.footer(
+      "A comment in the first line of a network's file makes many editors complete and check it:\n"
+      "  # yaml-language-server: $schema=network.schema.json\n\n"
+      "Examples:\n"
+      "  trainyard networks schema\n"
+      "  trainyard networks schema --to network.schema.json");
+  return [to] {
+    const std::string text = json_text(networks::layers::schema(), 2) + "\n";
+    if (to->empty()) {
+      fmt::print("{}", text);
+      return 0;
+    }
+    AtomicFile file(*to);
+    file.write(text);
+    file.commit();
+    fmt::print("{}\n", to->string());
+    return 0;
   };
 }
 

@@ -55,7 +55,7 @@ class CheckpointWeights {
       if (name == "classes") std::from_chars(value.data(), value.data() + value.size(), model.classes);
       if (name == "input") model.input = Shape::parse(value);
     }
-    if (const auto file = networks::network_file(model.network))
+    if (const auto file = networks::imported_file(model.network))
       run::give_classes(*file, model.classes, model);
   }
 
@@ -200,7 +200,7 @@ std::function<int()> declare_networks_export(Command& command) {
   const auto options = std::make_shared<ExportOptions>();
   command
       .add_option("name", options->name,
-                  "Network, or an ONNX file; for a drawing also another file of a graph")
+                  "Network, or a file of one (.onnx, .yaml); for a drawing also another file of a graph")
       ->required()
       ->type_name("NAME");
   add_output_file(command, "--to", options->to,

@@ -6,6 +6,8 @@
 #include "cli/option_checks.h"
 #include "cli/run_options.h"
 #include "cli/text_table.h"
+#include "graph/autodiff.h"
+#include "networks/zoo/network_files.h"
 
 namespace trainyard::cli {
 
@@ -27,7 +29,8 @@ void add_graph_options(Command& command, GraphOptions& options, bool with_step) 
 }
 
 bool is_graph_file(const std::string& source) {
-  return interchange::format_of(source) || std::filesystem::exists(source);
+  return interchange::format_of(source) ||
+         (std::filesystem::exists(source) && !networks::network_file(source));
 }
 
 networks::ModelOptions model_options(const std::string& network, const GraphOptions& options) {
@@ -54,20 +57,45 @@ struct ImportOptions {
 };
 
 struct Imported {
-  interchange::GraphFile file;
+  std::string format;
+  interchange::ExchangeGraph graph;
+  std::optional<interchange::OnnxNetwork> network;  // of an ONNX file
   interchange::GraphTotals totals;
   std::map<std::string, std::int64_t> types;
   interchange::TrainingForm training;
 };
 
-Imported import_file(const ImportOptions& options) {
-  Imported result{.file = interchange::read_graph_file(options.file, {.batch = options.batch})};
-  result.totals = interchange::totals_of(result.file.graph);
-  for (const interchange::OpNode& op : result.file.graph.nodes) ++result.types[op.type];
-  if (result.file.network)
-    result.training = interchange::training_form(*result.file.network);
+Imported import_graph(const ImportOptions& options) {
+  interchange::GraphFile file = interchange::read_graph_file(options.file, {.batch = options.batch});
+  Imported result{
+      .format = name(file.format), .graph = std::move(file.graph), .network = std::move(file.network)};
+  if (result.network)
+    result.training = interchange::training_form(*result.network);
   else
-    result.training.obstacle = fmt::format("a {} file says too little for that", name(result.file.format));
+    result.training.obstacle = fmt::format("a {} file says too little for that", result.format);
+  return result;
+}
+
+// A file of layers: what is built of it.
+Imported import_layers(const ImportOptions& options) {
+  const std::string name = options.file.string();
+  networks::ModelOptions wanted{.network = name, .batch = options.batch, .training = false, .loss = false};
+  Imported result{.format = "YAML layers"};
+  result.graph = interchange::from_graph(networks::build_model(wanted).graph, options.file.stem().string());
+  wanted.training = wanted.loss = true;
+  networks::Model model = networks::build_model(wanted);
+  networks::add_training_step(model, {});
+  result.training = {.flops = graph::total_cost(model.graph).flops,
+                     .saved_bytes = graph::total_bytes_saved(model.graph)};
+  return result;
+}
+
+Imported import_file(const ImportOptions& options) {
+  const bool is_graph =
+      is_graph_file(options.file.string()) || !networks::network_file(options.file.string());
+  Imported result = is_graph ? import_graph(options) : import_layers(options);
+  result.totals = interchange::totals_of(result.graph);
+  for (const interchange::OpNode& op : result.graph.nodes) ++result.types[op.type];
   return result;
 }
 
@@ -80,21 +108,21 @@ std::int64_t foreign_ops(const interchange::OnnxNetwork& network) {
 
 void print_import_json(const ImportOptions& options, const Imported& imported) {
   Json obstacles = Json::array();
-  if (imported.file.network)
-    for (const interchange::Obstacle& obstacle : imported.file.network->obstacles)
+  if (imported.network)
+    for (const interchange::Obstacle& obstacle : imported.network->obstacles)
       obstacles.push_back({{"op", obstacle.type},
                            {"nodes", obstacle.nodes},
                            {"reason", obstacle.reason},
                            {"first_node", obstacle.first_node}});
   Json coverage = Json::array();
-  if (imported.file.network)
-    for (const interchange::Coverage& row : imported.file.network->coverage)
+  if (imported.network)
+    for (const interchange::Coverage& row : imported.network->coverage)
       coverage.push_back(
           {{"op", row.type}, {"nodes", row.nodes}, {"becomes", row.becomes}, {"ours", row.ours}});
   const interchange::GraphTotals& totals = imported.totals;
   Json json{{"file", options.file.string()},
-            {"format", name(imported.file.format)},
-            {"graph", imported.file.graph.name},
+            {"format", imported.format},
+            {"graph", imported.graph.name},
             {"ops", totals.ops},
             {"edges", totals.edges},
             {"control_edges", totals.control_edges},
@@ -107,8 +135,8 @@ void print_import_json(const ImportOptions& options, const Imported& imported) {
             {"trainable", imported.training.obstacle.empty()},
             {"obstacle", imported.training.obstacle},
             {"obstacles", obstacles}};
-  if (imported.file.network) {
-    const interchange::OnnxNetwork& network = *imported.file.network;
+  if (imported.network) {
+    const interchange::OnnxNetwork& network = *imported.network;
     json["foreign_ops"] = foreign_ops(network);
     json["recognised"] = network.recognised;
     json["coverage"] = coverage;
@@ -156,8 +184,8 @@ void print_import(const ImportOptions& options, const Imported& imported) {
     fmt::print("{:<20} {}\n", what, value);
   };
   const interchange::GraphTotals& totals = imported.totals;
-  line("file", fmt::format("{}, {}, graph '{}'", options.file.string(), name(imported.file.format),
-                           imported.file.graph.name));
+  line("file",
+       fmt::format("{}, {}, graph '{}'", options.file.string(), imported.format, imported.graph.name));
   line("ops",
        fmt::format("{}, {} edges of data, {} of control", totals.ops, totals.edges, totals.control_edges));
   if (totals.unknown_shapes > 0)
@@ -171,14 +199,14 @@ void print_import(const ImportOptions& options, const Imported& imported) {
   for (const auto& [type, count] : imported.types)
     types += fmt::format("{}{} {}", types.empty() ? "" : ", ", count, type);
   line("op types", types);
-  if (imported.file.network) print_coverage(*imported.file.network, totals.ops);
+  if (imported.network) print_coverage(*imported.network, totals.ops);
   if (imported.training.obstacle.empty())
     line("training", fmt::format("possible: {} a step, {} saved for the backward pass",
                                  format_flops(static_cast<double>(imported.training.flops)),
                                  format_bytes(imported.training.saved_bytes)));
   else
     line("training", "not possible: " + imported.training.obstacle);
-  if (imported.file.network) print_tables(*imported.file.network);
+  if (imported.network) print_tables(*imported.network);
 }
 
 }  // namespace
@@ -186,7 +214,8 @@ void print_import(const ImportOptions& options, const Imported& imported) {
 std::function<int()> declare_networks_import(Command& command) {
   const auto options = std::make_shared<ImportOptions>();
   command
-      .add_option("file", options->file, "ONNX (.onnx), TensorFlow GraphDef (.pbtxt) or Graphviz (.dot, .gv)")
+      .add_option("file", options->file,
+                  "ONNX (.onnx), layers (.yaml, .yml), TensorFlow GraphDef (.pbtxt) or Graphviz (.dot, .gv)")
       ->required()
       ->type_name("FILE");
   command.add_option("--batch", options->batch, "Of an ONNX file that leaves it open")
@@ -198,6 +227,7 @@ std::function<int()> declare_networks_import(Command& command) {
   command.footer(
       "Examples:\n"
       "  trainyard networks import lenet.onnx\n"
+      "  trainyard networks import examples/networks/unet.yaml\n"
       "  trainyard networks import googlenet.dot --json");
   return [options] {
     const Imported imported = import_file(*options);

@@ -110,6 +110,19 @@ void add_parameter_options(Command& command, networks::generator::Given& given) 
     command.add_option_function(
         record::SettingInfo{.name = name}.option(),
         [&given, name](const std::string& value) { given[name] = value; }, help[name]);
+  command
+      .add_option_function(
+          "--parameter",
+          [&given](const std::vector<std::string>& all) {
+            for (const std::string& one : all) {
+              const std::size_t equals = one.find('=');
+              if (equals == 0 || equals == std::string::npos)
+                fail(ErrorKind::usage, "--parameter {}: NAME=VALUE expected", one);
+              given[one.substr(0, equals)] = one.substr(equals + 1);
+            }
+          },
+          "A parameter that the network's file has (YAML); may be given several times")
+      ->type_name("NAME=VALUE");
 }
 
 }  // namespace trainyard::cli

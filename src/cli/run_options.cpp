@@ -38,7 +38,7 @@ std::vector<Idle> idle_options(const run::RunOptions& options) {
                             "--final-lr", "--warmup-lr-steps", "--momentum", "--weight-decay",
                             "--decay-matrices-only", "--clip-norm", "--ema", "--label-smoothing", "--freeze"},
                            "--mode " + options.mode + " updates nothing"},
-                          {options.weights.empty() && !networks::network_file(options.network),
+                          {options.weights.empty() && !networks::imported_file(options.network),
                            {"--new-head"},
                            "all layers start from random numbers, without --weights"},
                           {options.mode == "decode", {"--weights"}, "--mode decode times random weights"}};

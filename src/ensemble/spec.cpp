@@ -4,14 +4,14 @@
 
 #include "base/cores.h"
 #include "base/text.h"
-#include "study/spec/yaml_reader.h"
 #include "train/session/job_check.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::ensemble {
 
 namespace {
 
-using study::YamlReader;
+using yaml::YamlReader;
 
 using Readers = std::map<std::string, std::function<void(const YamlReader&)>>;
 

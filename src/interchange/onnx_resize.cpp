@@ -28,15 +28,21 @@ Shape resized_shape(ImportContext& context, const onnx::Node& node) {
   const bool sized = node.type == "Resize" && context.has(node, 3);
   const auto scales = !sized && context.has(node, at) ? context.known().numbers(node.inputs[at]) : nullptr;
   const Shape from = context.graph().shape(context.tensor(node, 0));
+  Shape scaled;
+  double elements = 1;
   for (std::size_t i = 0; scales != nullptr && i < scales->size() && i < 4; ++i) {
     const double size = (*scales)[i] * static_cast<double>(from[static_cast<int>(i)]);
     if (std::abs(size - std::round(size)) > 1e-3) context.decline("{} pixels are no whole number", size);
+    elements *= size;
+    if (!(size > 0.5 && elements <= static_cast<double>(kMaxElements)))
+      context.decline("{} pixels are not possible", size);
+    scaled.append(static_cast<std::int64_t>(std::round(size)));
   }
-  const TensorSpec& made = context.known().spec(node.outputs[0]);
-  const std::optional<graph::TensorType> type = type_of(made);
-  if (!type) context.decline("its size does not follow from the file");
-  context.want_elements(type->shape);
-  return type->shape;
+  const std::optional<graph::TensorType> type = type_of(context.known().spec(node.outputs[0]));
+  if (!type && scaled.rank() != 4) context.decline("its size does not follow from the file");
+  const Shape to = type ? type->shape : scaled;
+  context.want_elements(to);
+  return to;
 }
 
 // Returns the pixel of the input, along one axis, that each pixel of the output is next to.

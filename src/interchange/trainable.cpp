@@ -143,13 +143,9 @@ networks::generator::Generator sequences_of(std::int64_t length, std::int64_t vo
   generator.parameters = {fixed("length", "steps of a sequence", length),
                           fixed("vocabulary", "different tokens", vocabulary)};
   generator.input = [](const Parameters& parameters) { return Shape{parameters.number("length")}; };
-  generator.sequence = [](const Parameters& parameters) {
-    return SequenceSizes{parameters.number("length"), parameters.number("vocabulary")};
+  generator.sequence = [masked](const Parameters& parameters) {
+    return SequenceSizes{parameters.number("length"), parameters.number("vocabulary"), masked};
   };
-  if (masked)
-    generator.sequence = [](const Parameters& parameters) {
-      return SequenceSizes{parameters.number("length"), parameters.number("vocabulary"), true};
-    };
   return generator;
 }
 

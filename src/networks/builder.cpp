@@ -51,14 +51,24 @@ ValueId Builder::statistic(const std::string& layer, const char* name, const Sha
                           Initializer::constant(value));
 }
 
-ops::Window2d Builder::window(ValueId x, const Kernel& kernel, std::int64_t stride, Padding padding) const {
-  ops::Window2d window{.kernel_h = kernel.h, .kernel_w = kernel.w, .stride_h = stride, .stride_w = stride};
-  if (padding == Padding::same) return with_same_padding(window, graph_.shape(x)[2], graph_.shape(x)[3]);
-  if (padding == Padding::centred) {
-    window.pad_top = window.pad_bottom = (kernel.h - 1) / 2;
-    window.pad_left = window.pad_right = (kernel.w - 1) / 2;
+ops::Window2d Builder::padded(ops::Window2d window, Padding padding, std::int64_t pad, std::int64_t height,
+                              std::int64_t width) {
+  if (padding == Padding::same) return with_same_padding(window, height, width);
+  if (padding == Padding::fixed) {
+    window.pad_top = window.pad_bottom = window.pad_left = window.pad_right = pad;
+  } else if (padding == Padding::centred) {
+    window.pad_top = window.pad_bottom = (window.reach_h() - 1) / 2;
+    window.pad_left = window.pad_right = (window.reach_w() - 1) / 2;
   }
   return window;
+}
+
+ops::Window2d Builder::window(ValueId x, const PoolSpec& spec) const {
+  return padded({.kernel_h = spec.kernel.h,
+                 .kernel_w = spec.kernel.w,
+                 .stride_h = spec.stride,
+                 .stride_w = spec.stride},
+                spec.padding, spec.pad, graph_.shape(x)[2], graph_.shape(x)[3]);
 }
 
 ValueId Builder::conv(const std::string& name, ValueId x, const ConvSpec& spec) {
@@ -73,13 +83,34 @@ ValueId Builder::conv(const std::string& name, ValueId x, const ConvSpec& spec) 
                            ? own("bias", {spec.filters}, Initializer::constant(spec.first_bias))
                            : graph::kNone;
   TRAINYARD_CHECK(weight != graph::kNone);
+  const ops::Window2d window{.kernel_h = spec.kernel.h,
+                             .kernel_w = spec.kernel.w,
+                             .stride_h = spec.stride,
+                             .stride_w = spec.stride,
+                             .dilation_h = spec.dilation,
+                             .dilation_w = spec.dilation};
   ValueId y =
       ops::conv2d(graph_, layer, x, weight, bias,
-                  {.window = window(x, spec.kernel, spec.stride, spec.padding), .groups = spec.groups});
+                  {.window = padded(window, spec.padding, spec.pad, graph_.shape(x)[2], graph_.shape(x)[3]),
+                   .groups = spec.groups});
   if (spec.norm) y = norm_node(layer, layer + "/norm", y, *spec.norm);
   return spec.activation == Activation::none
              ? y
              : activation(name + "/" + ops::name(spec.activation), y, spec.activation);
+}
+
+ValueId Builder::transposed_conv(const std::string& name, ValueId x, const TransposedConvSpec& spec) {
+  const std::string layer = prefix_ + name;
+  const Kernel& kernel = spec.kernel;
+  const std::int64_t inputs = channels(x), area = kernel.h * kernel.w, stride = spec.stride;
+  const std::int64_t height = graph_.shape(x)[2] * stride, width = graph_.shape(x)[3] * stride;
+  const ValueId weight = parameter(layer, "weight", {inputs, spec.filters, kernel.h, kernel.w},
+                                   spec.init.for_fans(inputs * area, spec.filters * area));
+  const ops::Window2d window{
+      .kernel_h = kernel.h, .kernel_w = kernel.w, .stride_h = stride, .stride_w = stride};
+  const ValueId y = ops::conv2d_transposed(graph_, layer, x, weight,
+                                           {padded(window, Padding::same, 0, height, width)}, height, width);
+  return spec.norm ? norm_node(layer, layer + "/norm", y, *spec.norm) : y;
 }
 
 ValueId Builder::dense(const std::string& name, ValueId x, const DenseSpec& spec) {
@@ -147,15 +178,15 @@ ValueId Builder::batch_norm(const std::string& name, ValueId x, const NormSpec& 
 }
 
 ValueId Builder::max_pool(const std::string& name, ValueId x, const PoolSpec& spec) {
-  return ops::max_pool(graph_, prefix_ + name, x, window(x, spec.kernel, spec.stride, spec.padding));
+  return ops::max_pool(graph_, prefix_ + name, x, window(x, spec));
 }
 
-ValueId Builder::upsample(const std::string& name, ValueId x) {
-  return ops::upsample(graph_, prefix_ + name, x, {2});
+ValueId Builder::upsample(const std::string& name, ValueId x, std::int64_t factor) {
+  return ops::upsample(graph_, prefix_ + name, x, {factor});
 }
 
 ValueId Builder::average_pool(const std::string& name, ValueId x, const PoolSpec& spec) {
-  return ops::average_pool(graph_, prefix_ + name, x, {window(x, spec.kernel, spec.stride, spec.padding)});
+  return ops::average_pool(graph_, prefix_ + name, x, {window(x, spec)});
 }
 
 ValueId Builder::global_average_pool(const std::string& name, ValueId x) {

@@ -45,7 +45,8 @@ struct Kernel {
 enum class Padding : std::uint8_t {
   same,     // TensorFlow's SAME: output = ceil(input / stride), an odd row or column goes below and right
   valid,    // none
-  centred,  // (kernel - 1) / 2 on either side whatever the stride, as residual networks pad
+  centred,  // (reach - 1) / 2 on either side whatever the stride, as residual networks pad
+  fixed,    // so many rows and columns on every side as the layer's `pad` says
 };
 
 struct NormSpec {
@@ -60,6 +61,8 @@ struct ConvSpec {
   Kernel kernel = 1;
   std::int64_t stride = 1;
   Padding padding = Padding::same;
+  std::int64_t pad = 0;  // of Padding::fixed
+  std::int64_t dilation = 1;
   std::int64_t groups = 1;
   std::optional<NormSpec> norm = std::nullopt;  // takes the place of the bias
   bool bias = true;
@@ -67,6 +70,16 @@ struct ConvSpec {
   ops::Activation activation = ops::Activation::relu;
   WeightInit init = WeightInit::variance_scaling(1);
   bool shared = false;  // takes weight and bias of the layer of this name that was added before
+};
+
+// Each pixel becomes a window of `stride` times as many rows and columns, which overlap where the kernel is
+// larger. It has no bias.
+struct TransposedConvSpec {
+  std::int64_t filters = 0;
+  Kernel kernel = 2;
+  std::int64_t stride = 2;
+  std::optional<NormSpec> norm = std::nullopt;
+  WeightInit init = WeightInit::variance_scaling(1);
 };
 
 struct DenseSpec {
@@ -88,6 +101,7 @@ struct PoolSpec {
   Kernel kernel = 2;
   std::int64_t stride = 2;
   Padding padding = Padding::valid;
+  std::int64_t pad = 0;  // of Padding::fixed
 };
 
 struct EmbeddingSpec {
@@ -148,6 +162,7 @@ class Builder {
   Scope scope(const std::string& name) { return Scope(prefix_, name); }
 
   graph::ValueId conv(const std::string& name, graph::ValueId x, const ConvSpec& spec);
+  graph::ValueId transposed_conv(const std::string& name, graph::ValueId x, const TransposedConvSpec& spec);
   graph::ValueId dense(const std::string& name, graph::ValueId x, const DenseSpec& spec);
   // Adds the last layer of every network: a dense layer called "logits", without activation.
   graph::ValueId logits(graph::ValueId x, int classes, DenseSpec spec = {});
@@ -186,7 +201,7 @@ class Builder {
   // A statistic of zeros, "name", which later steps read and write.
   graph::ValueId cache(const std::string& name, const Shape& shape);
   graph::ValueId max_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
-  graph::ValueId upsample(const std::string& name, graph::ValueId x);  // twice as high and wide
+  graph::ValueId upsample(const std::string& name, graph::ValueId x, std::int64_t factor = 2);
   graph::ValueId average_pool(const std::string& name, graph::ValueId x, const PoolSpec& spec);
   graph::ValueId global_average_pool(const std::string& name, graph::ValueId x);
   graph::ValueId lrn(const std::string& name, graph::ValueId x, const ops::LocalResponseNormAttrs& attrs);
@@ -210,7 +225,10 @@ class Builder {
   graph::ValueId statistic(const std::string& layer, const char* name, const Shape& shape, double value);
   graph::ValueId norm_node(const std::string& layer, const std::string& node, graph::ValueId x,
                            const NormSpec& spec);
-  ops::Window2d window(graph::ValueId x, const Kernel& kernel, std::int64_t stride, Padding padding) const;
+  // Sets the padding for an image of this size.
+  static ops::Window2d padded(ops::Window2d window, Padding padding, std::int64_t pad, std::int64_t height,
+                              std::int64_t width);
+  ops::Window2d window(graph::ValueId x, const PoolSpec& spec) const;
 
   graph::Graph& graph_;
   bool training_;

@@ -48,6 +48,34 @@ TEST_F(BuilderTest, ScopesNestAndEnd) {
   for (const char* name : {"a/b/fc/weight", "a/fc/weight", "fc/weight"}) EXPECT_TRUE(has(name)) << name;
 }
 
+TEST_F(BuilderTest, WindowsReachFartherWithDilationAndPaddingByNumber) {
+  const ValueId x = image({2, 3, 9, 7});
+  const auto size = [&](const ConvSpec& spec) {
+    const Shape& made = shape(builder_.conv("conv", x, spec));
+    return std::pair(made[2], made[3]);
+  };
+  using Size = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(size({.filters = 4, .kernel = 3, .padding = Padding::valid, .dilation = 2}), Size(5, 3));
+  EXPECT_EQ(size({.filters = 4, .kernel = 3, .padding = Padding::centred, .dilation = 3}), Size(9, 7));
+  EXPECT_EQ(size({.filters = 4, .kernel = 3, .padding = Padding::same, .dilation = 2}), Size(9, 7));
+  EXPECT_EQ(size({.filters = 4, .kernel = 3, .padding = Padding::fixed, .pad = 2}), Size(11, 9));
+  EXPECT_EQ(shape(builder_.max_pool("pool", x, {.kernel = 3, .padding = Padding::fixed, .pad = 1})),
+            (Shape{2, 3, 5, 4}));
+}
+
+TEST_F(BuilderTest, TransposedConvolutionsMakeImagesLarger) {
+  const ValueId x = image({2, 3, 5, 4});
+  for (const std::int64_t kernel : {1, 2, 3, 5}) {
+    const TransposedConvSpec spec{.filters = 6, .kernel = kernel, .stride = 2, .norm = NormSpec{}};
+    const std::string name = "up" + std::to_string(kernel);
+    const ValueId y = builder_.transposed_conv(name, x, spec);
+    EXPECT_EQ(shape(y), (Shape{2, 6, 10, 8}));
+    EXPECT_EQ(shape_of(name + "/weight"), (Shape{3, 6, kernel, kernel}));
+    EXPECT_TRUE(has(name + "/gamma"));
+  }
+  EXPECT_EQ(shape(builder_.upsample("pixels", x, 3)), (Shape{2, 3, 15, 12}));
+}
+
 TEST_F(BuilderTest, LayersOfOneNameHaveDifferentParametersAndNodes) {
   const ValueId x = image({2, 3, 8, 8});
   ValueId y = x;

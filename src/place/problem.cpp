@@ -3,7 +3,7 @@
 #include "networks/zoo/zoo.h"
 #include "predict/runs/network_work.h"
 #include "record/settings.h"
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::place {
 
@@ -40,7 +40,7 @@ void inject_error(Problem& problem, double deviation, std::uint64_t seed) {
 namespace {
 
 using predict::TableRun;
-using study::YamlReader;
+using yaml::YamlReader;
 
 constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000;
 

@@ -199,7 +199,7 @@ void give_classes(const networks::NetworkFile& file, int classes, networks::Mode
 
 train::SessionOptions to_session(const RunOptions& options) {
   const networks::NetworkInfo network = networks::find_network(options.network, options.parameters);
-  const auto file = networks::network_file(options.network);
+  const auto file = networks::imported_file(options.network);
   if (file && options.classes != 0 && options.classes != network.classes && !options.new_head)
     fail(ErrorKind::usage, "{} {}: network '{}' has {}; {} gives it others", Setting{"classes"},
          options.classes, network.name, network.classes, Setting{"new_head"});

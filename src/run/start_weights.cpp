@@ -94,7 +94,7 @@ std::string give_weights(const RunOptions& options, const networks::NetworkFile*
 }
 
 std::string give_weights(const RunOptions& options, train::SessionOptions& session) {
-  return give_weights(options, networks::network_file(options.network).get(), session);
+  return give_weights(options, networks::imported_file(options.network).get(), session);
 }
 
 void check_no_frozen(const RunOptions& options, const std::string& mode) {

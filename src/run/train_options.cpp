@@ -69,7 +69,7 @@ void check(const TrainCommand& options) {
 }
 
 void settle_vocabulary(TrainCommand& options) {
-  if (options.run.parameters.contains("vocabulary") || networks::network_file(options.run.network) ||
+  if (options.run.parameters.contains("vocabulary") || networks::imported_file(options.run.network) ||
       !networks::find_network(options.run.network).reads_sequences())
     return;
   try {

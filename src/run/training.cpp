@@ -48,12 +48,16 @@ TrainingSetup set_up_training(const TrainCommand& options) {
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"},
          setup.session.backend);
   const networks::NetworkInfo network = networks::find_network(options.run.network, options.run.parameters);
+  const auto file = networks::imported_file(network.name);
+  // A file of layers says how many classes there are, as an imported one does; others take those of the data.
+  if (setup.session.model.classes == 0 && !file && !network.reads_sequences() &&
+      networks::network_file(network.name))
+    setup.session.model.classes = network.classes;
   setup.input =
       load_for(network, setup.session.model, options.run.seed, options.input, options.train.progress);
   const data::Dataset& dataset = setup.input.dataset;
   const train::MatchedInput input = train::match_input(network, dataset, options.preprocess);
   setup.session.model.input = input.network;
-  const auto file = networks::network_file(network.name);
   if (setup.session.model.classes == 0 && !file)
     setup.session.model.classes = input.classes;
   else if (setup.session.model.classes == 0 && options.run.new_head && !network.reads_sequences())

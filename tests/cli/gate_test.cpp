@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "cli/cli_fixture.h"
 #include "record/run_record.h"
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::cli_test {
 namespace {
@@ -145,16 +145,16 @@ struct WorkflowStep {
 
 // Those that run something.
 std::vector<WorkflowStep> steps_of_workflow(const fs::path& file) {
-  const auto at = [](const study::YamlReader& mapping, const std::string& key) {
-    for (const study::YamlReader::Entry& entry : mapping.entries())
+  const auto at = [](const yaml::YamlReader& mapping, const std::string& key) {
+    for (const yaml::YamlReader::Entry& entry : mapping.entries())
       if (entry.key == key) return entry.value;
     mapping.complain("no " + key);
   };
   std::vector<WorkflowStep> steps;
-  for (const study::YamlReader& item :
-       at(at(at(study::YamlReader::read(file), "jobs"), "gate"), "steps").items()) {
+  for (const yaml::YamlReader& item :
+       at(at(at(yaml::YamlReader::read(file), "jobs"), "gate"), "steps").items()) {
     WorkflowStep step;
-    for (const study::YamlReader::Entry& entry : item.entries()) {
+    for (const yaml::YamlReader::Entry& entry : item.entries()) {
       if (entry.key == "id") step.id = entry.value.text();
       if (entry.key == "run") step.run = entry.value.text();
     }

@@ -33,10 +33,12 @@ std::vector<std::string> examples_in(const std::string& help) {
 
 class HelpTest : public CliTest {
  protected:
-  // The fixture makes the files that the examples name: our studies, a published job output, a published
-  // sweep, a table of runs, jobs and a cluster, traces, images, a book.
+  // The fixture makes the files that the examples name: our studies and networks, a published job output, a
+  // published sweep, a table of runs, jobs and a cluster, traces, images, a book.
   HelpTest() {
     std::filesystem::copy("studies", work() / "studies");  // tests run in the root of the tree
+    std::filesystem::create_directories(work() / "examples");
+    std::filesystem::copy("examples/networks", work() / "examples" / "networks");
     std::filesystem::create_directories(work() / "psc");
     std::ofstream(work() / "psc" / "2018-06-04-k80:1:local")
         << "   Gres=gpu:k80:1 Reservation=(null)\nMean Time Per Step : 0.0189142023802\n"

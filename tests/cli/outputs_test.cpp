@@ -40,8 +40,8 @@ TEST_F(OutputsTest, TargetsAreLookedAtBeforeTheWork) {
         std::string("predict eval --runs runs.csv --split network --predictions"),
         std::string("predict eval --runs runs.csv --split network --report"),
         std::string("networks export lenet --to"), std::string("networks stats lenet --to"),
-        std::string("study export nowhere --out"), std::string("report nowhere --out"),
-        std::string("place jobs.yaml --cluster cluster.yaml --report"),
+        std::string("networks schema --to"), std::string("study export nowhere --out"),
+        std::string("report nowhere --out"), std::string("place jobs.yaml --cluster cluster.yaml --report"),
         std::string("ensemble run nowhere.yaml --record"), std::string("compare nowhere --update --gate")}) {
     SCOPED_TRACE(command);
     expect_failure(command + " nodir/x", 1, "cannot write 'nodir/x': there is no folder 'nodir'");

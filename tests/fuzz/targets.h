@@ -14,6 +14,7 @@ void fuzz_graph_def(std::string_view bytes);
 void fuzz_dot(std::string_view bytes);
 void fuzz_kernel_model(std::string_view bytes);
 void fuzz_model_file(std::string_view bytes);
+void fuzz_network_yaml(std::string_view bytes);
 void fuzz_safetensors(std::string_view bytes);
 void fuzz_state_dict(std::string_view bytes);
 void fuzz_study_file(std::string_view bytes);
@@ -25,6 +26,7 @@ std::vector<std::string> graph_def_seeds();
 std::vector<std::string> dot_seeds();
 std::vector<std::string> kernel_model_seeds();
 std::vector<std::string> model_file_seeds();
+std::vector<std::string> network_yaml_seeds();
 std::vector<std::string> safetensors_seeds();
 std::vector<std::string> state_dict_seeds();
 std::vector<std::string> study_file_seeds();
@@ -40,6 +42,7 @@ inline const Target kTargets[] = {{"onnx", fuzz_onnx, onnx_seeds},
                                   {"dot", fuzz_dot, dot_seeds},
                                   {"kernel_model", fuzz_kernel_model, kernel_model_seeds},
                                   {"model_file", fuzz_model_file, model_file_seeds},
+                                  {"network_yaml", fuzz_network_yaml, network_yaml_seeds},
                                   {"safetensors", fuzz_safetensors, safetensors_seeds},
                                   {"state_dict", fuzz_state_dict, state_dict_seeds},
                                   {"study_file", fuzz_study_file, study_file_seeds},

@@ -1,5 +1,5 @@
-// Tables in docs/ are made from the table of settings and from the list of figures. With
-// TRAINYARD_WRITE_TABLES set, the test writes them anew.
+// Tables in docs/ are made from the table of settings, the list of figures and the table of layers; so is the
+// JSON schema of files of layers. With TRAINYARD_WRITE_TABLES set, the test writes them anew.
 
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "networks/layers/layer.h"
+#include "networks/layers/schema.h"
 #include "record/figures.h"
 #include "run/run_options.h"
 #include "study/spec/known_settings.h"
@@ -60,6 +62,29 @@ std::string settings_table(const std::string& run) {
   return table;
 }
 
+std::string default_of(const networks::layers::OptionRow& option) {
+  if (option.fallback == networks::layers::OptionRow::kRequired) return "must be given";
+  return *option.fallback == '\0' ? "" : fmt::format("`{}`", option.fallback);
+}
+
+std::string layers_table() {
+  std::string table = "| layer | option | default | meaning |\n|---|---|---|---|\n";
+  for (const networks::layers::LayerRow& row : networks::layers::layer_rows()) {
+    table += fmt::format("| `{}` | | | {} |\n", row.name, in_cell(row.about));
+    for (const networks::layers::OptionRow& option : row.options)
+      table += fmt::format("| | `{}` | {} | {}{} |\n", option.name, default_of(option), in_cell(option.about),
+                           option.choices.empty() || option.choices.front() == "none"
+                               ? ""
+                               : fmt::format(": `{}`", fmt::join(option.choices, "` `")));
+  }
+  return table;
+}
+
+std::string table_of(const std::string& kind, const std::string& name) {
+  if (kind == "figures") return figures_table(name);
+  return kind == "layers" ? layers_table() : settings_table(name);
+}
+
 // Returns the text with every block between "<!-- table: NAME ... -->" and "<!-- end of table -->" made anew.
 std::string with_tables(const std::string& text) {
   const std::string begin = "<!-- table: ", end = "<!-- end of table -->";
@@ -72,7 +97,7 @@ std::string with_tables(const std::string& text) {
     std::istringstream words(text.substr(found + begin.size(), line_end - found - begin.size()));
     std::string kind, name;
     words >> kind >> name;
-    made += text.substr(at, line_end - at) + (kind == "figures" ? figures_table(name) : settings_table(name));
+    made += text.substr(at, line_end - at) + table_of(kind, name);
     at = stop;
   }
   return made + text.substr(at);
@@ -90,10 +115,21 @@ TEST_P(ReferenceTables, AreThoseOfTheSources) {
   EXPECT_EQ(text.str(), made) << "TRAINYARD_WRITE_TABLES=1 golden_tests --gtest_filter='*ReferenceTables*'";
 }
 
-INSTANTIATE_TEST_SUITE_P(Docs, ReferenceTables, testing::Values("run-record.md", "study.md"),
-                         [](const auto& file) {
-                           return std::string(file.param[0] == 'r' ? "Records" : "Studies");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Docs, ReferenceTables, testing::Values("network-yaml.md", "run-record.md", "study.md"),
+    [](const auto& file) {
+      const std::string name = file.param;
+      return std::string(name[0] == 'n' ? "Networks" : name[0] == 'r' ? "Records" : "Studies");
+    });
+
+TEST(ReferenceTablesOfLayers, SchemaIsThatOfTheSources) {
+  const char* const file = "docs/formats/network.schema.json";
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  const std::string made = json_text(networks::layers::schema(), 2) + "\n";
+  if (std::getenv("TRAINYARD_WRITE_TABLES") != nullptr) std::ofstream(file) << made;
+  EXPECT_EQ(text.str(), made) << "TRAINYARD_WRITE_TABLES=1 golden_tests --gtest_filter='*ReferenceTables*'";
+}
 
 TEST(FigureList, EveryFigureIsInATable) {
   std::ostringstream text;

@@ -29,20 +29,24 @@ struct NewSteps {
 struct Generator {
   std::vector<Parameter> parameters;
   // Refuses combinations that no single range can express; null when there are none. Throws Error (usage).
-  void (*check)(const Parameters& parameters) = nullptr;
+  std::function<void(const Parameters& parameters)> check = nullptr;
   // Returns the shape of one sample's input: (channel, row, column), or one dimension.
-  Shape (*input)(const Parameters& parameters);
+  std::function<Shape(const Parameters& parameters)> input;
   // images (N, input) -> logits (N, classes); or ids (i32 length, N) -> logits (length * N, vocabulary),
   // where classes is the vocabulary
-  graph::ValueId (*build)(Builder& builder, graph::ValueId input, int classes, const Parameters& parameters);
+  std::function<graph::ValueId(Builder& builder, graph::ValueId input, int classes,
+                               const Parameters& parameters)>
+      build;
   // Returns the cost of a step, by formulas; the graph is not built. Null when there are no formulas, because
   // sizes are bounded.
-  Counts (*count)(const Parameters& parameters, int classes, const CountOptions& options);
+  std::function<Counts(const Parameters& parameters, int classes, const CountOptions& options)> count =
+      nullptr;
   // Set for a family that predicts tokens; null when its input is images.
-  SequenceSizes (*sequence)(const Parameters& parameters) = nullptr;
+  std::function<SequenceSizes(const Parameters& parameters)> sequence = nullptr;
   // Returns the logits (N, vocabulary) behind the last of some new steps. Keys and values of the steps before
   // lie in caches, statistics with room for `length` steps. Null when the family does not make text.
-  graph::ValueId (*decode)(Builder& builder, const NewSteps& input, const Parameters& parameters) = nullptr;
+  std::function<graph::ValueId(Builder& builder, const NewSteps& input, const Parameters& parameters)>
+      decode = nullptr;
 };
 
 // ParaDnn's fully connected network has `layers` dense layers of `width` with ReLU, then one to the classes.

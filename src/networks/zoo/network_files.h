@@ -10,13 +10,16 @@ struct FileWeight {
   std::vector<std::int64_t> dims;
 };
 
-// A NetworkFile is a network that lies in a file, "mine.onnx", and has the file's name.
+// A NetworkFile is a network that lies in a file, "mine.onnx", and has the file's name. A file that describes
+// layers has a generator that builds them, as a generated network has; one that is imported brings a graph of
+// its own.
 struct NetworkFile {
   NetworkInfo info;
-  generator::Generator generator;  // info's, where the network reads sequences
+  generator::Generator generator;  // info's; of an imported network where it reads sequences
+  std::string note;                // for people: whence its first weights are
+  // All that follows is of an imported network alone.
   // As ModelOptions::imported says. Parameters and statistics start from what the file holds.
   std::function<graph::Graph(std::int64_t batch, bool training)> build;
-  std::string note;  // for people: whence its first weights are
   std::vector<FileWeight> weights;
   // Returns what parameters and statistics would start from if the file had these numbers under these names
   // of `weights`; those that are not named are left out.
@@ -31,11 +34,13 @@ struct NetworkFile {
 // Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be trained.
 using ReadNetworkFile = std::shared_ptr<const NetworkFile> (*)(const std::filesystem::path& file);
 
-// Makes names with this end ("x.onnx") those of files. The room that reads such files calls it, before any
-// network is looked up.
+// Makes names with this end (".onnx") those of files. The room that reads such files calls it, before any
+// network is looked up; a second call for the same end changes nothing.
 void read_network_files(const char* end, ReadNetworkFile read);
 
-// Returns nullptr for a name that has not that end. A file is read once. Any thread may call it.
+// Returns nullptr for a name that has none of these ends. A file is read once. Any thread may call both.
 std::shared_ptr<const NetworkFile> network_file(std::string_view name);
+std::shared_ptr<const NetworkFile> imported_file(
+    std::string_view name);  // nullptr also where it describes layers
 
 }  // namespace trainyard::networks

@@ -311,7 +311,7 @@ Model build_model(const ModelOptions& options) {
   Graph& graph = model.graph;
   Builder builder(graph, options.training, options.dtype);
   std::optional<Detection> said;
-  if (const auto file = network_file(options.network); options.imported || file)
+  if (const auto file = imported_file(options.network); options.imported || file)
     add_imported(model, options,
                  (options.imported ? options.imported : file->build)(options.batch, options.training));
   else

@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "base/json.h"
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::predict {
 
@@ -51,14 +51,14 @@ const DeviceSheet& find_device(const std::vector<DeviceSheet>& devices, std::str
 namespace {
 
 // The output of `probe --json` holds more than a device.
-bool is_probe_report(const study::YamlReader& file) {
+bool is_probe_report(const yaml::YamlReader& file) {
   const auto entries = file.entries();
   return std::any_of(entries.begin(), entries.end(),
                      [](const auto& entry) { return entry.key == "provenance"; });
 }
 
 // Sets the figures that a mapping names; the device keeps the others.
-void set_figures(DeviceSheet& device, const study::YamlReader& at) {
+void set_figures(DeviceSheet& device, const yaml::YamlReader& at) {
   const std::vector<std::pair<const char*, double DeviceSheet::*>> keys = {
       {"flops_per_second", &DeviceSheet::flops_per_second},
       {"bytes_per_second", &DeviceSheet::bytes_per_second},
@@ -88,8 +88,8 @@ void set_figures(DeviceSheet& device, const study::YamlReader& at) {
         device.name));
 }
 
-void set_probed_figures(DeviceSheet& device, const study::YamlReader& at, const std::filesystem::path& path) {
-  const study::YamlReader report = study::YamlReader::read(path);
+void set_probed_figures(DeviceSheet& device, const yaml::YamlReader& at, const std::filesystem::path& path) {
+  const yaml::YamlReader report = yaml::YamlReader::read(path);
   bool found = false;
   for (const auto& [key, at_key, value] : report.entries()) {
     if (key != "devices" || !is_probe_report(report)) continue;
@@ -100,7 +100,7 @@ void set_probed_figures(DeviceSheet& device, const study::YamlReader& at, const 
                             Setting{"json"}));
 }
 
-DeviceSheet read_device(const std::string& name, const study::YamlReader& at,
+DeviceSheet read_device(const std::string& name, const yaml::YamlReader& at,
                         const std::filesystem::path& folder) {
   DeviceSheet device{.name = name};
   for (const auto& [key, at_key, value] : at.entries())
@@ -112,7 +112,7 @@ DeviceSheet read_device(const std::string& name, const study::YamlReader& at,
 }  // namespace
 
 std::vector<DeviceSheet> read_devices(const std::filesystem::path& path) {
-  const study::YamlReader file = study::YamlReader::read(path);
+  const yaml::YamlReader file = yaml::YamlReader::read(path);
   const bool probed = is_probe_report(file);
   std::vector<DeviceSheet> devices;
   for (const auto& [key, at_key, value] : file.entries()) {

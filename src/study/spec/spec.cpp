@@ -4,11 +4,12 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "study/spec/known_settings.h"
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::study {
 namespace {
 
+using yaml::YamlReader;
 using Entry = YamlReader::Entry;
 
 constexpr std::size_t kMostMatrixValues = 1'000'000;
@@ -336,10 +337,10 @@ void override_setting(Spec& spec, const std::string& assignment, const record::C
 }
 
 void override_wait_for_quiet(Spec& spec, const std::string& time) {
-  const std::optional<double> seconds = parse_seconds(time);
+  const std::optional<double> seconds = yaml::parse_seconds(time);
   if (!seconds)
     fail(ErrorKind::usage, "{} '{}': something like {} expected", Setting{"wait_for_quiet"}, time,
-         kSecondsExample);
+         yaml::kSecondsExample);
   spec.wait_for_quiet_seconds = *seconds;
 }
 

@@ -7,10 +7,12 @@
 #include "study/spec/job.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/plan.h"
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 namespace trainyard::study {
 namespace {
+
+using yaml::YamlReader;
 
 const CellCheck kAllPossible = [](const record::Settings&) { return std::string(); };
 

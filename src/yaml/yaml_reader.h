@@ -4,7 +4,7 @@
 
 #include "record/value.h"
 
-namespace trainyard::study {
+namespace trainyard::yaml {
 
 // YamlReader is a place in a YAML file that knows its position, so that every complaint begins with
 // file:line:column. All commands read their YAML through it.
@@ -25,13 +25,16 @@ class YamlReader {
 
   [[noreturn]] void complain(const std::string& what) const;
   int line() const { return node_.Mark().line + 1; }
+  std::string place() const;  // file:line:column, for complaints that come when the reader is gone
 
   struct Entry;
   bool is_sequence() const { return node_.IsSequence(); }
-  std::vector<Entry> entries() const;     // of a mapping, in the order of the file
-  std::vector<YamlReader> items() const;  // of a sequence
-  std::string text() const;               // of a scalar
-  record::Value value() const;            // of a scalar; quoted ones are text
+  bool is_mapping() const { return node_.IsMap(); }
+  bool is_empty() const { return node_.IsNull(); }  // nothing, or "null"
+  std::vector<Entry> entries() const;               // of a mapping, in the order of the file
+  std::vector<YamlReader> items() const;            // of a sequence
+  std::string text() const;                         // of a scalar
+  record::Value value() const;                      // of a scalar; quoted ones are text
   bool quoted() const { return node_.Tag() == "!"; }
   std::int64_t integer(const record::NumberRange& range) const;  // REQUIRES: of whole numbers
   std::int64_t integer(std::uint64_t least, std::uint64_t most = record::NumberRange::kMostWhole) const {
@@ -58,4 +61,4 @@ struct YamlReader::Entry {
   YamlReader at_key, value;
 };
 
-}  // namespace trainyard::study
+}  // namespace trainyard::yaml

@@ -1,4 +1,4 @@
-#include "study/spec/yaml_reader.h"
+#include "yaml/yaml_reader.h"
 
 #include <sstream>
 
@@ -9,14 +9,17 @@
 #include "base/quantity.h"
 #include "base/text.h"
 
-namespace trainyard::study {
+namespace trainyard::yaml {
 
 namespace {
 
-[[noreturn]] void complain_at(const std::string& file_name, const YAML::Mark& mark, const std::string& what) {
+std::string place_of(const std::string& file_name, const YAML::Mark& mark) {
   // An empty file has the mark -1.
-  fail(ErrorKind::config, "{}:{}:{}: {}", file_name, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1,
-       what);
+  return fmt::format("{}:{}:{}", file_name, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1);
+}
+
+[[noreturn]] void complain_at(const std::string& file_name, const YAML::Mark& mark, const std::string& what) {
+  fail(ErrorKind::config, "{}: {}", place_of(file_name, mark), what);
 }
 
 // Returns the bytes of the character that begins here; 0: it is not UTF-8 (RFC 3629, section 4).
@@ -153,6 +156,8 @@ void YamlReader::refuse_repeated_keys() const {
   }
 }
 
+std::string YamlReader::place() const { return place_of(file_name_, node_.Mark()); }
+
 void YamlReader::complain(const std::string& what) const { complain_at(file_name_, node_.Mark(), what); }
 
 std::vector<YamlReader::Entry> YamlReader::entries() const {
@@ -218,4 +223,4 @@ std::string YamlReader::one_of(const std::vector<std::string>& allowed) const {
   return *found;
 }
 
-}  // namespace trainyard::study
+}  // namespace trainyard::yaml
