@@ -18,7 +18,7 @@ class DescribedNetworks : public CliTest {
   SortedJson json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return result.exit_code == 0 ? parse_json<SortedJson>(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
   }
   void write(const char* name, const std::string& content) const { std::ofstream(work() / name) << content; }
 };
@@ -27,7 +27,7 @@ TEST_F(DescribedNetworks, HaveTheBitsOfTheZoo) {
   const auto losses = [&](const std::string& network) {
     const SortedJson run = json_of("train --network " + network +
                                    " --data synthetic --batch 4 --steps 2 --threads 1 --seed 7 --no-eval");
-    return std::pair<double, double>(run["first_loss"], run["final_loss"]);
+    return std::pair(run["first_loss"].get<double>(), run["final_loss"].get<double>());
   };
   EXPECT_EQ(losses("lenet.yaml"), losses("lenet"));
   EXPECT_EQ(losses("resnet.yaml"), losses("resnet20"));
@@ -62,12 +62,12 @@ TEST_F(DescribedNetworks, AreDescribedImportedAndExported) {
   EXPECT_EQ(imported["parameters"], own["parameters"]);
   EXPECT_EQ(imported["flops"], own["forward_flops_per_image"]);
   EXPECT_EQ(imported["training_flops"], own["training_flops_per_image"]);
-  EXPECT_TRUE(imported["trainable"]);
+  EXPECT_TRUE(imported["trainable"].get<bool>());
   const CommandResult table = run("networks import unet.yaml");
   EXPECT_NE(table.out.find("training             possible: "), std::string::npos) << table.out << table.err;
   ASSERT_EQ(run("networks export unet.yaml --weights initial --to unet.onnx").exit_code, 0);
   const std::string train = " --data synthetic --batch 4 --steps 1 --threads 1 --no-eval";
-  const double loss = json_of("train --network unet.yaml" + train)["first_loss"];
+  const auto loss = json_of("train --network unet.yaml" + train)["first_loss"].get<double>();
   EXPECT_NEAR(json_of("train --network unet.onnx" + train)["first_loss"].get<double>(), loss, 0.2 * loss);
   EXPECT_EQ(json_of("networks import unet.onnx")["parameters"], json_of("networks unet.yaml")["parameters"]);
   EXPECT_EQ(json_of("networks features unet.yaml")["nodes"].size(),
@@ -96,7 +96,7 @@ TEST_F(DescribedNetworks, GoOnAndGiveTheirWeights) {
   ASSERT_EQ(run("networks export resnet.yaml --weights run --to out.safetensors").exit_code, 0);
   ASSERT_EQ(run("networks export resnet.yaml --weights run --to out.onnx").exit_code, 0);
   EXPECT_EQ(json_of("networks import out.onnx")["parameters"], whole["parameters"]);
-  const double from_checkpoint = json_of(train + "--steps 1 --weights run")["first_loss"];
+  const auto from_checkpoint = json_of(train + "--steps 1 --weights run")["first_loss"].get<double>();
   EXPECT_EQ(json_of(train + "--steps 1 --weights out.safetensors")["first_loss"], from_checkpoint);
   const SortedJson tuned =
       json_of(train + "--steps 1 --weights out.safetensors --classes 3 --freeze all-but-head");
