@@ -13,9 +13,14 @@ class NetworkFiles {
     read_ = read;
   }
 
-  std::shared_ptr<const NetworkFile> find(std::string_view name) {
+  bool has_end(std::string_view name) {
     const MutexLock lock(mutex_);
-    if (read_ == nullptr || !name.ends_with(end_)) return nullptr;
+    return read_ != nullptr && name.ends_with(end_);
+  }
+
+  std::shared_ptr<const NetworkFile> find(std::string_view name) {
+    if (!has_end(name)) return nullptr;
+    const MutexLock lock(mutex_);
     const std::string key(name);
     if (const auto found = known_.find(key); found != known_.end()) return found->second;
     return known_[key] = read_(key);
@@ -37,6 +42,14 @@ NetworkFiles& network_files() {
 
 void read_network_files(const char* end, ReadNetworkFile read) { network_files().set_reader(end, read); }
 
+bool names_network_file(std::string_view name) { return network_files().has_end(name); }
+
 std::shared_ptr<const NetworkFile> network_file(std::string_view name) { return network_files().find(name); }
+
+void give_classes(const NetworkFile& file, int classes, ModelOptions& model) {
+  if (classes == 0 || classes == file.info.classes) return;
+  model.classes = classes;
+  model.imported = file.with_classes(classes)->build;
+}
 
 }  // namespace trainyard::networks

@@ -16,7 +16,8 @@ struct NetworkFile {
   generator::Generator generator;  // info's, where the network reads sequences
   // As ModelOptions::imported says. Parameters and statistics start from what the file holds.
   std::function<graph::Graph(std::int64_t batch, bool training)> build;
-  std::string note;  // for people: whence its first weights are
+  std::string note;      // for people: whence its first weights are
+  std::string obstacle;  // why it cannot be trained, though its forward pass can run; empty: it can
   std::vector<FileWeight> weights;
   // Returns what parameters and statistics would start from if the file had these numbers under these names
   // of `weights`; those that are not named are left out.
@@ -28,14 +29,21 @@ struct NetworkFile {
   std::function<std::shared_ptr<const NetworkFile>(int classes)> with_classes;
 };
 
-// Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be trained.
+// Throws Error (config) when the file cannot be read, (unsupported) when its network cannot be run.
 using ReadNetworkFile = std::shared_ptr<const NetworkFile> (*)(const std::filesystem::path& file);
 
 // Makes names with this end ("x.onnx") those of files. The room that reads such files calls it, before any
 // network is looked up.
 void read_network_files(const char* end, ReadNetworkFile read);
 
+// Returns whether the name has such an end; the file need not be there.
+bool names_network_file(std::string_view name);
+
 // Returns nullptr for a name that has not that end. A file is read once. Any thread may call it.
 std::shared_ptr<const NetworkFile> network_file(std::string_view name);
+
+// Gives a network that is a file so many classes, unless it has them; 0: its own. Error (unsupported) where
+// it cannot have them.
+void give_classes(const NetworkFile& file, int classes, ModelOptions& model);
 
 }  // namespace trainyard::networks
