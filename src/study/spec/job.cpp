@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "meter/provenance.h"
 #include "record/build.h"
+#include "study/spec/file_networks.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/places.h"
 
@@ -73,7 +74,7 @@ Command command_of(const Spec& spec, Job& job, const std::filesystem::path& trai
     job.outputs.push_back(places.fill(output_path(setting, path)));
     command.push_back(fmt::format("{}={}", setting.option(), job.outputs.back()));
   };
-  for (const auto& [name, value] : job.settings) {
+  for (const auto& [name, value] : with_network_path(spec, job.settings)) {
     const record::SettingInfo* known = find_known_setting(name, spec.run);
     TRAINYARD_CHECK(known != nullptr);  // the spec was checked
     if (known->is_resource()) continue;
