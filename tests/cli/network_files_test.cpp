@@ -70,6 +70,8 @@ TEST_F(NetworkFilesTest, AStudyHasThemAsAnAxisFromAnyFolder) {
   EXPECT_NE(status.out.find("nets/mine.onnx"), std::string::npos) << status.out;
   EXPECT_EQ(status.out.find(work().string()), std::string::npos) << status.out;
   EXPECT_EQ(run_elsewhere("report results/both").exit_code, 0);
+  const CommandResult compared = run_elsewhere("compare results/both --across network=lenet,nets/mine.onnx");
+  EXPECT_NE(compared.out.find("nets/mine.onnx"), std::string::npos) << compared.err;
   // The same file is done; another content is another cell.
   const auto left = [&] {
     const CommandResult plan = run_elsewhere("study run ../lab/both.yaml --quiet --json");

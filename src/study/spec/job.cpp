@@ -189,6 +189,10 @@ void identify(record::RunRecord& run, const Job& job) {
   run.attempt = job.attempt;
   run.command = job.kind;
   run.asked = job.settings;
+  // The run was given the path of a network's file; its name is the one that the study has.
+  if (const auto network = job.settings.find("network");
+      network != job.settings.end() && run.words.contains("network"))
+    run.words["network"] = record::to_text(network->second);
   if (!job.build.empty())
     run.words["build"] = job.build;
   else if (job.kind != "program" && record::build_of(run).empty())
