@@ -63,7 +63,7 @@ TrainReport train_here(const Network& network, const TrainSettings& settings) {
   if (session.model.classes == 0 && !session.model.imported)
     session.model.classes = input.classes;
   else if (settings.run.new_head && !info.reads_sequences() && network.parts().file)
-    run::give_classes(*network.parts().file, input.classes, session.model);
+    networks::give_classes(*network.parts().file, input.classes, session.model);
   api::give_weights(network, settings.run, session);
   if (!backend::make_backend(session.backend, session.device)->executes())
     fail(ErrorKind::usage, "{} {}: computes nothing, so cannot train", Setting{"backend"}, session.backend);

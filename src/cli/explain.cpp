@@ -10,6 +10,7 @@
 #include "networks/generator/generator.h"
 #include "networks/generator/parameter.h"
 #include "networks/zoo/zoo.h"
+#include "predict/runs/graph_work.h"
 #include "process/stop_request.h"
 #include "train/session/device_threads.h"
 #include "train/session/session.h"
@@ -242,6 +243,15 @@ Json to_json(const ExplainOptions& options, const Explained& explained) {
   return json;
 }
 
+// Whether the network is a file whose ops alone can be costed, or whose forward pass alone could be planned.
+bool is_only_a_graph(const run::RunOptions& options) {
+  if (!predict::is_foreign_graph(options.network)) return false;
+  if (options.mode != "infer") return true;
+  const auto format = interchange::format_of(options.network);
+  return format != interchange::Format::onnx ||
+         !interchange::read_graph_file(options.network, {.batch = options.batch}).network->obstacles.empty();
+}
+
 // Says how far the timing came.
 std::string how_far(const Explained& explained) {
   const auto timed = std::count_if(explained.kernel_seconds.begin(), explained.kernel_seconds.end(),
@@ -267,11 +277,15 @@ std::function<int()> declare_explain(Command& command) {
       "  trainyard explain deepmnist --batch 50 --declined\n"
       "  trainyard explain fc --layers 8 --width 256 --batch 64 --counts --json");
   return [options, &command] {
+    run::want_choice("explain", "mode", options->run.mode);
+    if (is_only_a_graph(options->run)) {
+      explain_graph(options->run);
+      return 0;
+    }
     std::vector<Idle> idle = idle_options(options->run);
     idle.push_back({options->counts, {"--time", "--declined"}, "--counts shows no kernels"});
     idle.push_back({true, {"--weights", "--partial-weights"}, "kernels take as long with random weights"});
     warn_of_idle_options(command, idle);
-    run::want_choice("explain", "mode", options->run.mode);
     if (options->counts) {
       explain_counts(options->run);
       return 0;

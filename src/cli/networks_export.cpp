@@ -56,7 +56,7 @@ class CheckpointWeights {
       if (name == "input") model.input = Shape::parse(value);
     }
     if (const auto file = networks::imported_file(model.network))
-      run::give_classes(*file, model.classes, model);
+      networks::give_classes(*file, model.classes, model);
   }
 
   std::vector<std::byte> content(const graph::Value& value) const {

@@ -125,7 +125,7 @@ int run_features(const FeatureOptions& options) {
 
 std::function<int()> declare_networks_features(Command& command) {
   const auto options = std::make_shared<FeatureOptions>();
-  command.add_option("source", options->source, "Network, or file: .onnx, .pbtxt, .dot")
+  command.add_option("source", options->source, "Network, or file: .onnx, .pb, .pbtxt, .dot")
       ->required()
       ->type_name("NAME|FILE");
   command

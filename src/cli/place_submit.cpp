@@ -7,7 +7,7 @@
 #include "cli/study.h"
 #include "meter/provenance.h"
 #include "ops/update.h"
-#include "predict/runs/network_work.h"
+#include "predict/runs/graph_work.h"
 #include "process/child.h"
 #include "process/stop_request.h"
 #include "record/build.h"
@@ -76,6 +76,9 @@ std::vector<study::Job> jobs_of(const place::Problem& problem, const std::vector
   std::vector<study::Job> jobs;
   for (const place::Placement& decision : decisions) {
     const place::JobRequest& request = requests[decision.job];
+    if (predict::is_foreign_graph(request.run.network))
+      fail(ErrorKind::config, "job '{}': '{}' can be predicted and not trained", request.name,
+           request.run.network);
     const std::string cell = fmt::format("{:03}-{}", jobs.size() + 1, plain_id(request.name));
     jobs.push_back(job_of(request, problem, decision.slot, cell));
   }

@@ -278,7 +278,8 @@ int eval(const EvalOptions& options) {
   report["utilisation"] = json_of_use_scores(use);
   if (!options.json) print_use_scores(use);
   for (const auto& [name, count] : set.skipped)
-    if (!options.json) fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
+    if (!options.json)
+      fmt::print("left out: {} runs of '{}', which is unknown or has changed\n", count, name);
   if (!options.json) print_written(written, fmt::format("{} runs", set.rows.size()));
   describe_written(written, report);
   if (options.json) fmt::print("{}\n", json_text(report));

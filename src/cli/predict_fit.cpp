@@ -38,7 +38,7 @@ void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& j
   print_use_scores(predict::score_use(set, judged));
   fmt::print("errors are of the runs that were learned from; `predict eval --split` holds some out\n");
   for (const auto& [name, count] : set.skipped)
-    fmt::print("left out: {} runs of '{}', which is unknown\n", count, name);
+    fmt::print("left out: {} runs of '{}', which is unknown or has changed\n", count, name);
 }
 
 predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::DeviceSheet>& seen) {
@@ -189,7 +189,8 @@ std::function<int()> declare_predict_fit(Command& command) {
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
   command.add_option("--device", options->device, "Records are of this device")->type_name("NAME");
   command.add_flag("--skip-unknown", options->skip_unknown,
-                   "Leave out runs of unknown networks or devices, and count them");
+                   "Leave out runs of unknown networks or devices, and of network files that have changed, "
+                   "and count them");
   command.add_flag("--no-intervals", options->no_intervals, "Do not calibrate intervals: much faster");
   add_graph_kind_options(command, options->graph);
   command.add_option("--seed", options->seed, "gnn: of weights, order and runs held out")

@@ -104,6 +104,7 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
             {"overhead", made.memory.overhead},
             {"total", made.memory.total()}}},
           {"oom_probability", made.oom_probability},
+          {"remarks", made.remarks},
           {"utilisation", json_of_use(made.use)}};
 }
 
@@ -134,6 +135,7 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
       table.add({one.resource, percent(one.burst), percent(one.idle), percent(one.peak)});
     fmt::print("\n{}", table.text());
   }
+  for (const std::string& remark : made.remarks) fmt::print("{}\n", remark);
   if (!made.device_seen)
     fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }
@@ -184,8 +186,9 @@ std::function<int()> declare_predict_run(Command& command) {
       ->required()
       ->type_name("MODEL");
   command
-      .add_option("--network", options->network,
-                  "Network to train; for an imported model also a file: .onnx, .pbtxt, .dot")
+      .add_option(
+          "--network", options->network,
+          "Network to train, or the file of a graph: .onnx, .pb, .pbtxt; for an imported model also .dot")
       ->required();
   add_parameter_options(command, options->parameters);
   command.add_option("--device", options->device, "Where; not for an imported model");

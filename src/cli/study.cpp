@@ -9,6 +9,7 @@
 #include "study/cell/settings.h"
 #include "study/slurm/cluster.h"
 #include "study/slurm/launcher.h"
+#include "study/spec/file_networks.h"
 
 namespace trainyard::cli {
 
@@ -183,6 +184,7 @@ study::Spec read_study(const std::filesystem::path& file, const std::vector<std:
   study::Spec spec = study::read_spec(file, run::choices_of);
   if (!build.empty()) spec.build = build;
   for (const std::string& assignment : overrides) study::override_setting(spec, assignment, run::choices_of);
+  spec.networks = study::find_file_networks(spec);
   return spec;
 }
 

@@ -39,6 +39,9 @@ std::function<int()> declare_explain(Command& command);
 // graph, and as the sum over the kernels that would run. Prints a table, or one JSON object with --json.
 void explain_counts(const run::RunOptions& options);
 
+// Prints what the ops of a graph's file cost, for files of which no training can be made, and why.
+void explain_graph(const run::RunOptions& options);
+
 // Prints the record of a run as a short table.
 void print_report(const record::RunRecord& run);
 

@@ -4,6 +4,7 @@
 
 #include "base/cores.h"
 #include "base/text.h"
+#include "study/spec/file_networks.h"
 #include "train/session/job_check.h"
 #include "yaml/yaml_reader.h"
 
@@ -53,7 +54,8 @@ void set_run_option(const YamlReader::Entry& entry, run::RunOptions& options) {
   }
 }
 
-void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
+// `file` is the ensemble's.
+void add_members(const YamlReader& at, const std::string& file, std::vector<MemberSpec>& members) {
   MemberSpec member;
   std::int64_t count = 1;
   for (const YamlReader::Entry& entry : at.entries()) {
@@ -66,6 +68,7 @@ void add_members(const YamlReader& at, std::vector<MemberSpec>& members) {
     else
       set_run_option(entry, member.run);
   }
+  member.run.network = study::network_beside(member.run.network, file);
   try {
     to_session(member.run);
     if (!member.is_timed() && networks::find_network(member.run.network).reads_sequences())
@@ -104,7 +107,9 @@ void read_preprocess(const YamlReader& at, EnsembleSpec& spec) {
 }  // namespace
 
 std::string MemberSpec::name() const {
-  if (!is_timed()) return run.network;
+  if (!is_timed())
+    return networks::names_network_file(run.network) ? std::filesystem::path(run.network).filename().string()
+                                                     : run.network;
   return *images_per_second > 0 ? fmt::format("timed at {:g} images/s", *images_per_second)
                                 : "as fast as it can";
 }
@@ -160,7 +165,7 @@ EnsembleSpec parse_ensemble(const std::string& text, const std::string& file_nam
         [&](const YamlReader& v) { spec.checkpoint_every = whole_setting(v, "checkpoint_every"); }},
        {"keep", [&](const YamlReader& v) { spec.keep = static_cast<int>(whole_setting(v, "keep")); }},
        {"members", [&](const YamlReader& v) {
-          for (const YamlReader& member : v.items()) add_members(member, spec.members);
+          for (const YamlReader& member : v.items()) add_members(member, file_name, spec.members);
         }}});
   if (spec.members.empty()) top.complain("no `members`: give at least one");
   if (spec.data.empty()) top.complain("no `data`: the folder of the records");

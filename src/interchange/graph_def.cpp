@@ -14,7 +14,8 @@ constexpr std::size_t kReadConstant = 4096;  // numbers
 
 class GraphDefReader {
  public:
-  GraphDefReader(std::string_view text, const std::string& who) : reader_(text, who), who_(who) {}
+  GraphDefReader(std::string_view text, const std::string& who, std::int64_t batch)
+      : reader_(text, who), who_(who), batch_(batch) {}
 
   ExchangeGraph read() && {
     for (Event event = reader_.next(); event.kind != Kind::end; event = reader_.next()) {
@@ -24,10 +25,10 @@ class GraphDefReader {
       else
         reader_.skip_message();
     }
-    if (graph_.nodes.empty()) reader_.refuse("no node in it: is it a GraphDef in text form?");
+    if (graph_.nodes.empty()) reader_.refuse("no node in it: is it a GraphDef?");
     link();
     for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i].op = &graph_.nodes[i];
-    infer_shapes(nodes_, graph_);
+    infer_shapes(nodes_, graph_, batch_);
     count_costs(nodes_, graph_);
     return std::move(graph_);
   }
@@ -215,6 +216,7 @@ class GraphDefReader {
 
   TextReader reader_;
   const std::string& who_;
+  const std::int64_t batch_;
   ExchangeGraph graph_;
   std::vector<Node> nodes_;
   std::vector<std::vector<std::string>> inputs_;
@@ -224,8 +226,8 @@ class GraphDefReader {
 
 }  // namespace
 
-ExchangeGraph read_graph_def(std::string_view text, const std::string& who) {
-  return GraphDefReader(text, who).read();
+ExchangeGraph read_graph_def(std::string_view text, const std::string& who, std::int64_t batch) {
+  return GraphDefReader(text, who, batch).read();
 }
 
 }  // namespace trainyard::interchange

@@ -10,6 +10,7 @@ struct Inference {
   const ExchangeGraph& graph;
   const std::vector<Node>& nodes;
   const Node& node;
+  std::int64_t batch = 1;
 
   // Data inputs only; control edges come after them.
   std::size_t inputs() const {
@@ -56,6 +57,12 @@ TensorSpec attribute_shape(const Inference& at) {
     if (const Value* value = at.node.find(name); value != nullptr && !value->shapes.empty())
       return value->shapes[0];
   return {};
+}
+
+TensorSpec placeholder(const Inference& at) {
+  TensorSpec shape = attribute_shape(at);
+  if (shape.has_shape && !shape.dims.empty() && shape.dims[0] == kUnknown) shape.dims[0] = at.batch;
+  return shape;
 }
 
 TensorSpec broadcast(const Inference& at) {
@@ -133,8 +140,32 @@ TensorSpec constant_second(const Inference& at) {
   return dims.empty() ? TensorSpec{} : shaped(dims);
 }
 
+// Returns a shape that an op puts together of numbers, one of which may be computed: -1.
+Dims packed(const Inference& at, std::size_t input) {
+  if (input >= at.inputs()) return {};
+  const Node& pack = at.nodes[static_cast<std::size_t>(at.node.op->inputs[input].node)];
+  const Inference of_pack{at.graph, at.nodes, pack};
+  Dims dims;
+  if (pack.op->type != "Pack") return dims;
+  for (std::size_t i = 0; i < of_pack.inputs(); ++i) {
+    const Dims one = of_pack.constant(i);
+    dims.push_back(one.size() == 1 ? one[0] : kUnknown);
+  }
+  return std::count(dims.begin(), dims.end(), kUnknown) <= 1 ? dims : Dims{};
+}
+
+// Returns the shape that the file says, of which one dimension may be open.
+Dims said(const Inference& at) {
+  const std::vector<TensorSpec>& outputs = at.node.op->outputs;
+  const bool is_said = !outputs.empty() && outputs[0].has_shape &&
+                       std::count(outputs[0].dims.begin(), outputs[0].dims.end(), kUnknown) <= 1;
+  return is_said ? outputs[0].dims : Dims{};
+}
+
 TensorSpec reshape(const Inference& at) {
   Dims dims = at.constant(1);
+  if (dims.empty()) dims = packed(at, 1);
+  if (dims.empty()) dims = said(at);
   if (dims.empty()) return {};
   const std::optional<std::int64_t> elements = at.input(0).elements();
   double known = 1;
@@ -195,6 +226,18 @@ TensorSpec reduce(const Inference& at) {
   return shaped(std::move(dims));
 }
 
+TensorSpec transpose(const Inference& at) {
+  const TensorSpec src = at.input(0);
+  const Dims order = at.constant(1);
+  if (!src.has_shape || order.size() != src.dims.size()) return {};
+  Dims dims;
+  for (const std::int64_t axis : order) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(src.dims.size())) return {};
+    dims.push_back(src.dims[static_cast<std::size_t>(axis)]);
+  }
+  return shaped(std::move(dims));
+}
+
 TensorSpec squeeze(const Inference& at) {
   const TensorSpec src = at.input(0);
   if (!src.has_shape) return {};
@@ -231,8 +274,8 @@ struct RuleRow {
   Rule rule;
 };
 constexpr RuleRow kRules[] = {{"Const", attribute_shape},
-                              {"Placeholder", attribute_shape},
-                              {"PlaceholderV2", attribute_shape},
+                              {"Placeholder", placeholder},
+                              {"PlaceholderV2", placeholder},
                               {"Variable", attribute_shape},
                               {"VariableV2", attribute_shape},
                               {"VarHandleOp", attribute_shape},
@@ -256,6 +299,7 @@ constexpr RuleRow kRules[] = {{"Const", attribute_shape},
                               {"Max", reduce},
                               {"Min", reduce},
                               {"Prod", reduce},
+                              {"Transpose", transpose},
                               {"Squeeze", squeeze},
                               {"BiasAddGrad", channels_of_first},
                               {"Shape", rank_of_first},
@@ -332,6 +376,8 @@ bool makes_nothing(std::string_view type) {
 
 }  // namespace
 
+bool has_formula(std::string_view type) { return rule_of(type) != nullptr; }
+
 const Value* Node::find(std::string_view name) const {
   const auto found = attributes.find(name);
   return found == attributes.end() ? nullptr : &found->second;
@@ -354,7 +400,7 @@ std::string dtype_of(std::string_view type) {
   return "";
 }
 
-void infer_shapes(std::vector<Node>& nodes, ExchangeGraph& graph) {
+void infer_shapes(std::vector<Node>& nodes, ExchangeGraph& graph, std::int64_t batch) {
   for (const int index : topological_order(graph)) {
     Node& node = nodes[static_cast<std::size_t>(index)];
     std::vector<TensorSpec>& outputs = node.op->outputs;
@@ -363,7 +409,7 @@ void infer_shapes(std::vector<Node>& nodes, ExchangeGraph& graph) {
     if (outputs.empty()) outputs.emplace_back();
     if (!outputs[0].elements())
       if (const Rule rule = rule_of(node.op->type)) {
-        TensorSpec followed = rule({graph, nodes, node});
+        TensorSpec followed = rule({graph, nodes, node, batch});
         if (followed.has_shape) outputs[0] = std::move(followed);
       }
     for (const char* name : {"dtype", "T", "DstT", "out_type"}) {

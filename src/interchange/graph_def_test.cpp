@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/protobuf_wire.h"
 #include "base/test_folder.h"
 #include "interchange/graph_def.h"
 #include "interchange/test_models.h"
@@ -77,6 +78,90 @@ TEST(GraphDef, RulesOfCommonOps) {
     EXPECT_EQ(op_of(graph, name).outputs[0].to_string(), spec) << name;
   EXPECT_EQ(op_of(graph, "product").flops, 2 * 2 * 10 * 16);
   EXPECT_EQ(totals_of(graph).unknown_shapes, 1);
+}
+
+// x (?, 8, 8, 3) is flattened to a shape of which the first number is computed.
+const char* open_graph_def() {
+  return R"(
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+       attr { key: "shape" value { shape { dim { size: -1 } dim { size: 8 } dim { size: 8 } dim { size: 3 } } } } }
+node { name: "rows" op: "StridedSlice" input: "x" }
+node { name: "columns" op: "Const" attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 192 } } } }
+node { name: "sizes" op: "Pack" input: "rows" input: "columns" }
+node { name: "flat" op: "Reshape" input: "x" input: "sizes" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "said" op: "Reshape" input: "x" input: "rows" attr { key: "T" value { type: DT_FLOAT } }
+       attr { key: "_output_shapes" value { list { shape { dim { size: -1 } dim { size: 96 } } } } } }
+node { name: "order" op: "Const" attr { key: "value" value {
+       tensor { dtype: DT_INT32 tensor_shape { dim { size: 4 } } int_val: 0 int_val: 3 int_val: 1 int_val: 2 } } } }
+node { name: "turned" op: "Transpose" input: "x" input: "order" attr { key: "T" value { type: DT_FLOAT } } }
+)";
+}
+
+TEST(GraphDef, AnOpenBatchIsTheAskedOne) {
+  for (const std::int64_t batch : {1, 5}) {
+    const ExchangeGraph graph = read_graph_def(open_graph_def(), "test", batch);
+    const std::string b = std::to_string(batch);
+    EXPECT_EQ(op_of(graph, "x").outputs[0].to_string(), "f32 " + b + "x8x8x3");
+    EXPECT_EQ(op_of(graph, "flat").outputs[0].to_string(), "f32 " + b + "x192");
+    EXPECT_EQ(op_of(graph, "said").outputs[0].to_string(), "f32 " + std::to_string(2 * batch) + "x96");
+    EXPECT_EQ(op_of(graph, "turned").outputs[0].to_string(), "f32 " + b + "x3x8x8");
+  }
+}
+
+std::string bytes_of(unsigned field, const std::string& content) {
+  std::string out;
+  put_bytes(out, field, content);
+  return out;
+}
+
+std::string number_of(unsigned field, std::int64_t value) {
+  std::string out;
+  put_key(out, field, Wire::varint);
+  put_varint(out, static_cast<std::uint64_t>(value));
+  return out;
+}
+
+std::string node_of(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+                    const std::vector<std::pair<std::string, std::string>>& attributes) {
+  std::string node = bytes_of(1, name) + bytes_of(2, op);
+  for (const std::string& input : inputs) node += bytes_of(3, input);
+  for (const auto& [key, value] : attributes) node += bytes_of(5, bytes_of(1, key) + bytes_of(2, value));
+  return bytes_of(1, node);
+}
+
+std::string shape_of(const std::vector<std::int64_t>& dims) {
+  std::string shape;
+  for (const std::int64_t dim : dims) shape += bytes_of(2, number_of(1, dim));
+  return shape;
+}
+
+// Numbers of messages are those of TensorFlow's graph.proto, attr_value.proto and tensor.proto.
+TEST(GraphDef, TheBinaryFormIsTheSameGraph) {
+  constexpr std::int64_t kFloat = 1, kInt32 = 3;
+  std::string strides;
+  for (const std::int64_t stride : {1, 2, 2, 1}) put_varint(strides, static_cast<std::uint64_t>(stride));
+  const std::string numbers("\0\0\0\0\377\377\377\377", 8);
+  const std::string file =
+      node_of("x", "Placeholder", {},
+              {{"dtype", number_of(6, kFloat)}, {"shape", bytes_of(7, shape_of({-1, 8, 8, 3}))}}) +
+      node_of("w", "VariableV2", {},
+              {{"dtype", number_of(6, kFloat)}, {"shape", bytes_of(7, shape_of({3, 3, 3, 16}))}}) +
+      node_of("conv", "Conv2D", {"x", "w"},
+              {{"T", number_of(6, kFloat)},
+               {"strides", bytes_of(1, bytes_of(3, strides))},
+               {"padding", bytes_of(2, "SAME")}}) +
+      node_of("sizes", "Const", {},
+              {{"dtype", number_of(6, kInt32)},
+               {"value",
+                bytes_of(8, number_of(1, kInt32) + bytes_of(2, shape_of({2})) + bytes_of(4, numbers))}}) +
+      bytes_of(4, number_of(1, 27));  // versions
+  const ExchangeGraph graph = read_graph_def(text_of_graph_def(file, "test"), "test", 2);
+  ASSERT_EQ(graph.nodes.size(), 4u);
+  EXPECT_EQ(op_of(graph, "conv").outputs[0].to_string(), "f32 2x4x4x16");
+  EXPECT_EQ(op_of(graph, "conv").flops, 2 * 2 * 4 * 4 * 16 * 27);
+  EXPECT_EQ(op_of(graph, "sizes").outputs[0].to_string(), "i32 2");
+  expect_error(ErrorKind::config, "is no GraphDef, or is cut off",
+               [&] { text_of_graph_def(file.substr(0, file.size() - 1), "'g.pb'"); });
 }
 
 TEST(GraphDef, OnlyWhatAnOptimizerAppliesToIsTrained) {

@@ -9,7 +9,7 @@ namespace trainyard::interchange {
 enum class Format : std::uint8_t { onnx, graph_def, dot };
 
 const char* name(Format format);
-// Returns the format by the name's end: .onnx, .pbtxt, .dot or .gv; nothing for any other.
+// Returns the format by the name's end: .onnx, .pb, .pbtxt, .dot or .gv; nothing for any other.
 std::optional<Format> format_of(const std::filesystem::path& path);
 
 struct GraphFile {
@@ -23,8 +23,9 @@ struct GraphFile {
 GraphFile read_graph_file(const std::filesystem::path& path, const OnnxImportOptions& options = {});
 
 // Returns the network of an ONNX file: one input of images and logits (N, classes), or token ids (N, steps)
-// and logits (N, steps, vocabulary). It keeps the file open. Error (config) when the file is no ONNX model,
-// (unsupported) when the network cannot be trained, with the reason.
+// and logits (N, steps, vocabulary). One with other outputs, or without gradients, has an obstacle: its
+// forward pass alone can run. It keeps the file open. Error (config) when the file is no ONNX model,
+// (unsupported) when the network cannot run, with the node and the reason.
 std::shared_ptr<const networks::NetworkFile> read_trainable(const std::filesystem::path& file);
 
 // Makes names like "mine.onnx" those of networks.

@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "base/file.h"
+#include "interchange/onnx_batch.h"
 #include "interchange/onnx_head.h"
 #include "interchange/onnx_import.h"
 #include "interchange/onnx_model.h"
@@ -21,6 +22,8 @@ struct OpenModel {
   MappedFile file;
   std::string who;
   onnx::Model model;
+  std::int64_t own_batch = kUnknown;  // that the file was written for
+  std::int64_t look_batch = 1;        // at which it is looked at: its own where it fits no other
   mutable FileWeights weights;
 
   explicit OpenModel(const std::filesystem::path& path)
@@ -75,17 +78,17 @@ void prepare(OpenModel& open) {
     if (is_sample_input(model, input)) inputs.push_back(&input);
   if (inputs.size() != 1)
     fail(ErrorKind::unsupported,
-         "{}: has {} inputs, and a network that is trained has one, of images or of token ids", open.who,
+         "{}: has {} inputs, and a network that runs has one, of images or of token ids", open.who,
          inputs.size());
   TensorSpec& spec = inputs.front()->spec;
   const bool is_tokens = spec.dtype.starts_with('i');
   if (is_tokens) want_steps(open, spec);
   // Our own files read sequences step by step, so that their second dimension is the batch.
   const std::size_t batch = is_tokens && model.producer == kProducer ? 1 : 0;
+  if (batch < spec.dims.size()) open.own_batch = spec.dims[batch];
+  if (batch == 0) open_reshapes(model, open.own_batch);
   if (batch < spec.dims.size()) spec.dims[batch] = kUnknown;
-  if (model.outputs.size() != 1)
-    fail(ErrorKind::unsupported, "{}: has {} outputs, and a network that is trained has one, of logits",
-         open.who, model.outputs.size());
+  if (model.outputs.empty()) fail(ErrorKind::unsupported, "{}: has no output", open.who);
   const std::string input = inputs.front()->name;
   for (const char* taken : kTaken)
     if (input != taken) rename_value(model, "", taken);
@@ -100,7 +103,8 @@ void prepare(OpenModel& open) {
   }
 }
 
-OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool training) {
+// Returns the network as the file has it, when all of its ops are ours.
+OnnxNetwork import_network(const OpenModel& open, std::int64_t batch, bool training) {
   OnnxNetwork network =
       import_onnx(open.model, {.batch = batch, .training = training, .weights = &open.weights}, open.who);
   if (!network.obstacles.empty()) {
@@ -110,18 +114,62 @@ OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool traini
   }
   if (network.tokens == graph::kNone && (network.tokens = network.graph.find(kTokens)) != graph::kNone)
     network.masked = sees_steps_behind(network.graph);
-  if (const TrainingForm form = training_form(network); training && !form.obstacle.empty())
-    fail(ErrorKind::unsupported, "{}: cannot be trained: {}", open.who, form.obstacle);
-  const graph::Graph& graph = network.graph;
-  const bool is_tokens = network.tokens != graph::kNone;
-  const graph::ValueId first = is_tokens ? network.tokens : graph.find(kImages);
-  const std::int64_t fixed = first == graph::kNone ? batch : graph.shape(first)[is_tokens ? 1 : 0],
-                     rows = graph.shape(graph.outputs().front())[0],
-                     wanted = is_tokens ? batch * network.steps() : batch;
-  if (fixed != batch || rows != wanted)
-    fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who,
-         fixed != batch ? fixed : rows * batch / wanted, Setting{"batch"}, batch);
   return network;
+}
+
+bool makes_logits(const OnnxNetwork& network) {
+  const graph::Graph& graph = network.graph;
+  return graph.outputs().size() == 1 && graph.shape(graph.outputs().front()).rank() == 2;
+}
+
+[[noreturn]] void refuse_batch(const OpenModel& open, std::int64_t fixed, std::int64_t batch) {
+  fail(ErrorKind::unsupported, "{}: fixes its batch at {}, and {} is {}", open.who, fixed, Setting{"batch"},
+       batch);
+}
+
+// Returns why the network cannot be trained, or "". `batch` is what it was built for.
+std::string obstacle_of(const OpenModel& open, const OnnxNetwork& network, std::int64_t batch) {
+  if (std::string obstacle = training_form(network).obstacle; !obstacle.empty()) return obstacle;
+  const std::int64_t rows = network.graph.shape(network.graph.outputs().front())[0],
+                     wanted = network.tokens != graph::kNone ? batch * network.steps() : batch;
+  if (rows == wanted) return "";
+  if (open.own_batch != kUnknown) refuse_batch(open, rows * batch / wanted, batch);
+  return fmt::format("its output has {} rows for a batch of {}", rows, batch);
+}
+
+OnnxNetwork build_at(const OpenModel& open, std::int64_t batch, bool training) {
+  OnnxNetwork network = import_network(open, batch, training);
+  const bool is_tokens = network.tokens != graph::kNone;
+  const graph::ValueId first = is_tokens ? network.tokens : network.graph.find(kImages);
+  if (first != graph::kNone)
+    if (const std::int64_t fixed = network.graph.shape(first)[is_tokens ? 1 : 0]; fixed != batch)
+      refuse_batch(open, fixed, batch);
+  const std::string obstacle = obstacle_of(open, network, batch);
+  if (training && !obstacle.empty())
+    fail(ErrorKind::unsupported, "{}: cannot be trained: {}", open.who, obstacle);
+  return network;
+}
+
+bool runs_at(const OpenModel& open, std::int64_t batch) {
+  try {
+    build_at(open, batch, false);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    return false;
+  }
+}
+
+OnnxNetwork build_network(const OpenModel& open, std::int64_t batch, bool training) {
+  try {
+    return build_at(open, batch, training);
+  } catch (const Error& error) {
+    // A node that has the batch in a constant fits no other one: then the reason is the batch.
+    const bool is_fixed = error.kind() == ErrorKind::unsupported && open.own_batch >= 1 &&
+                          open.own_batch != batch && !runs_at(open, batch) && runs_at(open, open.own_batch);
+    if (!is_fixed) throw;
+  }
+  refuse_batch(open, open.own_batch, batch);
 }
 
 // Says whence the first weights are.
@@ -212,8 +260,9 @@ void replace_content(const std::string& who, onnx::Model& model, const std::stri
 std::shared_ptr<OpenModel> open_prepared(const std::filesystem::path& file, int classes) {
   const auto open = std::make_shared<OpenModel>(file);
   prepare(*open);
+  if (open->own_batch > 1 && !runs_at(*open, 1)) open->look_batch = open->own_batch;
   if (classes != 0) {
-    const OnnxNetwork network = build_network(*open, 1, true);
+    const OnnxNetwork network = build_network(*open, open->look_batch, true);
     if (network.tokens != graph::kNone)
       fail(ErrorKind::unsupported, "{}: reads sequences, whose classes are its vocabulary", open->who);
     resize_head(open->model, network.graph, classes, open->who);
@@ -229,17 +278,16 @@ std::map<std::string, graph::Initializer> arranged(
   for (const auto& [name, content] : numbers)
     replace_content(open->who, open->model, name, kept.emplace_back(content.begin(), content.end()));
   std::map<std::string, graph::Initializer> arranged;
-  const OnnxNetwork network = build_network(*open, 1, true);
+  const OnnxNetwork network = import_network(*open, open->look_batch, true);
   for (const graph::Value& value : network.graph.values())
     if (numbers.contains(value.name)) arranged[value.name] = value.initializer;
   return arranged;
 }
 
-OnnxNetwork build_with_classes(const OpenModel& open, int classes) {
+void want_trainable(const OpenModel& open, int classes) {
   try {
-    return build_network(open, 1, true);
+    build_network(open, open.look_batch, true);
   } catch (const Error& error) {
-    if (classes == 0) throw;
     fail(ErrorKind::unsupported, "{}: cannot have {} classes: {}", open.who, classes, error.what());
   }
 }
@@ -247,8 +295,11 @@ OnnxNetwork build_with_classes(const OpenModel& open, int classes) {
 std::shared_ptr<const networks::NetworkFile> read_with_classes(const std::filesystem::path& file,
                                                                int classes) {
   const auto open = open_prepared(file, classes);
-  const OnnxNetwork network = build_with_classes(*open, classes);
-  const auto found_classes = static_cast<int>(network.graph.shape(network.graph.outputs().front())[1]);
+  if (classes != 0) want_trainable(*open, classes);
+  const OnnxNetwork network = import_network(*open, open->look_batch, true);
+  const graph::Graph& graph = network.graph;
+  const int found_classes =
+      makes_logits(network) ? static_cast<int>(graph.shape(graph.outputs().front())[1]) : 1;
   if (classes != 0 && found_classes != classes)
     fail(ErrorKind::unsupported, "{}: cannot have {} classes: what follows its last layer still makes {}",
          open->who, classes, found_classes);
@@ -259,6 +310,7 @@ std::shared_ptr<const networks::NetworkFile> read_with_classes(const std::filesy
                  .input = {},
                  .classes = found_classes,
                  .preprocess = "unit"};
+  found->obstacle = obstacle_of(*open, network, open->look_batch);
   describe_input(*open, network, *found);
   found->note = note_on_weights(network);
   found->weights = weights_of(open->model, network.graph);

@@ -39,11 +39,23 @@ void check_room_for_workers(const run::TrainCommand& options, int workers) {
   train::check_job(who, {{workers, train::worker_bytes(session)}});
 }
 
+// Processes on other machines begin in folders of their own, so a network's file has its whole path there.
+std::vector<std::string> words_of_workers(const run::TrainCommand& options) {
+  std::vector<std::string> words = process::own_words();
+  const std::string& network = options.run.network;
+  if (options.ps.hosts.empty() || !networks::names_network_file(network)) return words;
+  const std::string whole = std::filesystem::absolute(network).lexically_normal().string();
+  for (std::string& word : words)
+    if (word == network || word.ends_with("=" + network))
+      word.replace(word.size() - network.size(), network.size(), whole);
+  return words;
+}
+
 }  // namespace
 
 std::optional<std::string> train_in_processes(const run::TrainCommand& options, ProgressListener* notes) {
   check_first(options);
-  MpiJob job{options.workers.workers, process::own_words(), {}, notes, {}};
+  MpiJob job{options.workers.workers, words_of_workers(options), {}, notes, {}};
   place_ranks(job, options.ps.hosts, options.ps.remote_shell);
   check_room_for_workers(options, ranks_here(job));
   const bool first_is_here = job.hosts.empty() || is_this_machine(job.hosts.front());
@@ -207,7 +219,7 @@ record::RunRecord train_with_servers(const run::TrainCommand& options, ProgressL
   const bool canonical =
       options.ps.wire_layout == "canonical" || (options.ps.wire_layout == "auto" && !all_alike(hosts));
   const auto key = comm::transport::JobKey::random();
-  std::vector<std::string> words = process::own_words();
+  std::vector<std::string> words = words_of_workers(options);
   words.erase(words.begin());
   PsJob job(settled, hosts, words, key, log_folder(options), notes);
   setup.session.cores = cores_of_a_worker(options, hosts);

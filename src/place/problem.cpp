@@ -1,8 +1,9 @@
 #include "place/problem.h"
 
-#include "networks/zoo/zoo.h"
-#include "predict/runs/network_work.h"
+#include "networks/zoo/network_files.h"
+#include "predict/runs/graph_work.h"
 #include "record/settings.h"
+#include "study/spec/file_networks.h"
 #include "yaml/yaml_reader.h"
 
 namespace trainyard::place {
@@ -55,13 +56,26 @@ void check_network(const YamlReader& at, const TableRun& run) {
     at.complain(
         fmt::format("unknown network '{}'; `trainyard networks` lists those that are known", run.network));
   try {
-    networks::find_network(known->network, run.parameters);
+    if (!predict::is_foreign_graph(known->network)) networks::find_network(known->network, run.parameters);
   } catch (const Error& error) {
     at.complain(error.what());
   }
 }
 
-void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
+bool is_file(const std::string& network) {
+  return predict::names_graph_file(network) || networks::names_network_file(network);
+}
+
+std::string path_of_network(const std::string& network, const std::filesystem::path& yaml) {
+  return is_file(network) ? study::path_beside(network, yaml) : network;
+}
+
+std::string short_name(const std::string& network) {
+  return is_file(network) ? std::filesystem::path(network).stem().string() : network;
+}
+
+// `file` is the one that has the job.
+void add_job(const YamlReader& at, const std::filesystem::path& file, std::vector<JobRequest>& jobs) {
   JobRequest job;
   job.run.batch = 32;
   job.run.epochs = 1;
@@ -71,7 +85,7 @@ void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
     if (key == "name")
       job.name = value.text();
     else if (key == "network")
-      job.run.network = value.text();
+      job.run.network = path_of_network(value.text(), file);
     else if (key == "batch")
       job.run.batch = value.integer(record::range_of("batch"));
     else if (key == "optimizer")
@@ -95,7 +109,7 @@ void add_job(const YamlReader& at, std::vector<JobRequest>& jobs) {
                       key));
   }
   check_network(at, job.run);
-  if (job.name.empty()) job.name = fmt::format("{}-{}", job.run.network, jobs.size() + 1);
+  if (job.name.empty()) job.name = fmt::format("{}-{}", short_name(job.run.network), jobs.size() + 1);
   if (static_cast<std::int64_t>(jobs.size()) + count > kMostJobs)
     at.complain(fmt::format("more than {} jobs", kMostJobs));
   const std::string name = job.name;
@@ -161,7 +175,7 @@ std::vector<JobRequest> read_jobs(const std::filesystem::path& path) {
   std::vector<JobRequest> jobs;
   for (const auto& [key, at_key, value] : file.entries()) {
     if (key == "jobs")
-      for (const YamlReader& job : value.items()) add_job(job, jobs);
+      for (const YamlReader& job : value.items()) add_job(job, path, jobs);
     else if (key == "table")
       add_table(path.parent_path() / value.text(), jobs);
     else

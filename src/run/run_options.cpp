@@ -191,12 +191,6 @@ std::vector<std::string> patterns_of(const std::string& text) {
 
 }  // namespace
 
-void give_classes(const networks::NetworkFile& file, int classes, networks::ModelOptions& model) {
-  if (classes == 0 || classes == file.info.classes) return;
-  model.classes = classes;
-  model.imported = file.with_classes(classes)->build;
-}
-
 train::SessionOptions to_session(const RunOptions& options) {
   const networks::NetworkInfo network = networks::find_network(options.network, options.parameters);
   const auto file = networks::imported_file(options.network);
@@ -204,6 +198,8 @@ train::SessionOptions to_session(const RunOptions& options) {
     fail(ErrorKind::usage, "{} {}: network '{}' has {}; {} gives it others", Setting{"classes"},
          options.classes, network.name, network.classes, Setting{"new_head"});
   want_choice("bench", "mode", options.mode);
+  if (file && options.mode == "train" && !file->obstacle.empty())
+    fail(ErrorKind::unsupported, "'{}': cannot be trained: {}", network.name, file->obstacle);
   want_choice("train", "tuning", options.tuning);
   train::SessionOptions session;
   session.update = to_update(options);
@@ -224,7 +220,7 @@ train::SessionOptions to_session(const RunOptions& options) {
   session.seed = options.seed;
   session.fuse = !options.no_fusion;
   session.limit_bytes = memory_limit_of(options);
-  if (file && options.new_head) give_classes(*file, options.classes, session.model);
+  if (file && options.new_head) networks::give_classes(*file, options.classes, session.model);
   return session;
 }
 

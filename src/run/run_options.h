@@ -116,10 +116,6 @@ record::Settings asked_of(const RunOptions& options);
 // Sets one of them by its name ("decay_steps"), as a file gives it. Error (usage) says what is wrong with it.
 void set_option(RunOptions& options, const std::string& name, const std::string& text);
 
-// Gives a network that is a file so many classes, unless it has them; 0: its own. Error (unsupported) where
-// it cannot have them.
-void give_classes(const networks::NetworkFile& file, int classes, networks::ModelOptions& model);
-
 // Error (usage) names the setting that is wrong.
 train::SessionOptions to_session(const RunOptions& options);
 

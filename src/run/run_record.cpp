@@ -6,6 +6,7 @@
 
 #include "base/cores.h"
 #include "base/json.h"
+#include "data/get/gzip_file.h"
 #include "meter/process_stat.h"
 #include "meter/provenance.h"
 #include "record/metric.h"
@@ -81,6 +82,13 @@ void add_resources(record::RunRecord& run, const train::RunFacts& facts, const M
   warn_of_refused_isa(run);
 }
 
+// Says which file a network was, so that who reads the record can tell whether it still is.
+void add_network_file(const std::string& network, record::Provenance& facts) {
+  if (!networks::names_network_file(network) || !std::filesystem::exists(network)) return;
+  facts.push_back({"network", "file", std::filesystem::absolute(network).lexically_normal().string()});
+  facts.push_back({"network", "sha256", data::sha256_of_file(network)});
+}
+
 }  // namespace
 
 void warn_of_refused_isa(record::RunRecord& run) {
@@ -122,6 +130,7 @@ record::RunRecord begin_record(const std::string& command, const RunStart& start
   record::RunRecord run = new_record(command, start);
   run.asked = asked;
   settle_deployment(deployment, run.asked);
+  add_network_file(options.network, run.provenance);
   run.words = {{"network", options.network},
                {"precision", options.precision},
                {"mode", options.mode},

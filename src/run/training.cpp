@@ -61,7 +61,7 @@ TrainingSetup set_up_training(const TrainCommand& options) {
   if (setup.session.model.classes == 0 && !file)
     setup.session.model.classes = input.classes;
   else if (setup.session.model.classes == 0 && options.run.new_head && !network.reads_sequences())
-    give_classes(*file, input.classes, setup.session.model);
+    networks::give_classes(*file, input.classes, setup.session.model);
   setup.start = give_weights(options.run, setup.session);
   setup.loop = options.train;
   setup.loop.steps = steps_of(options, dataset, setup.deployment);

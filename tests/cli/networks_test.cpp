@@ -152,7 +152,7 @@ TEST_F(NetworksTest, MistakesAreOneLine) {
   expect_failure("networks import nothing.onnx", 1, "nothing.onnx");
   write("cut.onnx", interchange::onnx_file_of(interchange::small_onnx_model("Relu")).substr(0, 100));
   expect_failure("networks import cut.onnx", 1, "'cut.onnx': broken off");
-  expect_failure("networks import file.bin", 1, "ends with .onnx, .pbtxt, .dot or .gv");
+  expect_failure("networks import file.bin", 1, "ends with .onnx, .pb, .pbtxt, .dot or .gv");
   expect_failure("networks export lenet --to lenet.pbtxt", 1, "ends with .onnx, .safetensors, .dot or .gv");
   expect_failure("networks export lenet --to x.onnx --step training", 1, "holds the forward pass");
   expect_failure("networks features lenet --step sideways", 1, "--step");

@@ -11,6 +11,7 @@ namespace trainyard::fuzz {
 
 void fuzz_onnx(std::string_view bytes);
 void fuzz_graph_def(std::string_view bytes);
+void fuzz_graph_def_wire(std::string_view bytes);
 void fuzz_dot(std::string_view bytes);
 void fuzz_kernel_model(std::string_view bytes);
 void fuzz_model_file(std::string_view bytes);
@@ -23,6 +24,7 @@ void fuzz_time_model(std::string_view bytes);
 // Files to begin from.
 std::vector<std::string> onnx_seeds();
 std::vector<std::string> graph_def_seeds();
+std::vector<std::string> graph_def_wire_seeds();
 std::vector<std::string> dot_seeds();
 std::vector<std::string> kernel_model_seeds();
 std::vector<std::string> model_file_seeds();
@@ -39,6 +41,7 @@ struct Target {
 };
 inline const Target kTargets[] = {{"onnx", fuzz_onnx, onnx_seeds},
                                   {"graph_def", fuzz_graph_def, graph_def_seeds},
+                                  {"graph_def_wire", fuzz_graph_def_wire, graph_def_wire_seeds},
                                   {"dot", fuzz_dot, dot_seeds},
                                   {"kernel_model", fuzz_kernel_model, kernel_model_seeds},
                                   {"model_file", fuzz_model_file, model_file_seeds},

@@ -65,6 +65,23 @@ TEST_F(HostsTest, MistakesNameTheOption) {
   refused("--mode bsp --transport shm" + hosts("a\nb\n"), "--transport shm: does not reach other machines");
 }
 
+// A remote shell begins in a folder of its own.
+TEST_F(HostsTest, ANetworksFileIsFoundFromTheFolderOfARemoteShell) {
+  ASSERT_EQ(run("networks export lenet --to mine.onnx --weights initial").exit_code, 0);
+  const std::string shell = (work() / "shell").string(),
+                    data = fmt::format("--data mnist --from {} ", (work() / "digits").string());
+  std::ofstream(shell) << "#!/bin/sh\nshift\ncd /\nexec \"$@\"\n";
+  std::filesystem::permissions(shell, std::filesystem::perms::owner_all);
+  const std::string job =
+      data +
+      "--network mine.onnx --batch 4 --steps 3 --workers 2 --servers 1 --mode bsp --threads 2 --no-eval "
+      "--lease 30 --patience 120 --preprocess unit ";
+  const Json here = record_of(job), there = record_of(job + "--remote-shell " + shell +
+                                                      hosts("a address=127.0.0.1\nlocalhost servers=1\n"));
+  EXPECT_EQ(there["exchange"]["gradients_by_worker"], (Json{{"0", 3}, {"1", 3}}));
+  EXPECT_EQ(here["network"], "mine.onnx");
+}
+
 // A machine that cannot be reached is named, with what the remote shell said of it.
 TEST_F(HostsTest, AMachineThatIsNotThere) {
   const cli_test::CommandResult result =

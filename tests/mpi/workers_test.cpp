@@ -44,6 +44,19 @@ class WorkersTest : public CliTest {
   static pid_t mpirun_of(const Command& command) { return children_of(command.pid()).at(0); }
 };
 
+TEST_F(WorkersTest, HaveANetworkThatIsAFile) {
+  fs::create_directories(work() / "nets");
+  ASSERT_EQ(run("networks export lenet --to nets/mine.onnx --weights initial").exit_code, 0);
+  const std::string train = "train --network nets/mine.onnx --batch 4 --no-eval --json --steps 3 ";
+  const SortedJson processes = object_from(train + "--workers 2 --collective mpi --out processes"),
+                   threads = object_from(train + "--workers 2 --collective local --out threads");
+  EXPECT_EQ(processes["ranks"], 2);
+  EXPECT_EQ(final_tensors("processes"), final_tensors("threads"));
+  if (process_cores().size() < 2) return;
+  const SortedJson towers = object_from(train + "--devices 2 --strategy towers-host --scaling weak");
+  EXPECT_NEAR(towers["final_loss"].get<double>(), processes["final_loss"].get<double>(), 1e-4);
+}
+
 TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
   const SortedJson threads = object_from(

@@ -243,7 +243,11 @@ void add_imported(Model& model, const ModelOptions& options, Graph imported) {
   Graph& graph = model.graph;
   graph = std::move(imported);
   model.logits = graph.outputs().front();
-  const std::int64_t classes = graph.shape(model.logits)[1];
+  const Shape said = graph.shape(model.logits);
+  if (options.loss && said.rank() != 2)
+    fail(ErrorKind::unsupported, "network '{}': its output {} is no logits (N, classes)", options.network,
+         said.to_string());
+  const std::int64_t classes = said.rank() == 2 ? said[1] : 0;
   // Others find the logits by this name.
   if (graph.value(model.logits).name != "logits:0")
     model.logits = ops::reshape(graph, "logits", model.logits, graph.shape(model.logits));

@@ -1,6 +1,7 @@
 #include "predict/analytic/time_model.h"
 
 #include "base/json.h"
+#include "base/text.h"
 #include "stats/least_squares.h"
 
 namespace trainyard::predict {
@@ -117,6 +118,20 @@ double interval_of(const Calibration& calibration, double known, const StepParts
                                           (1 - known) * calibration.fresh * calibration.fresh);
 }
 
+// Ops whose work is not known take from no time at all to three times that of the others on average.
+constexpr double kMostOfUnknown = 3;
+
+void tell_of_graph(const NetworkWork& work, Prediction& result) {
+  if (work.forward_only)
+    result.remarks.emplace_back("the graph has no gradients: a step is its forward pass");
+  if (work.unknown_ops.empty()) return;
+  const double share = work.unknown_share;
+  result.high_seconds *= 1 + kMostOfUnknown * share / (1 - share);
+  result.remarks.push_back(
+      fmt::format("the work of {:.1f} % of the ops is not known ({}): the interval is wider", 100 * share,
+                  joined(work.unknown_ops, ", ")));
+}
+
 Prediction predict(const TimeModel& model, const NetworkWork& work, const DeviceModel& on, double steps,
                    bool with_start) {
   Prediction result;
@@ -132,6 +147,7 @@ Prediction predict(const TimeModel& model, const NetworkWork& work, const Device
   const double half = interval_of(model.calibration, missed.known, result.parts);
   result.low_seconds = result.seconds * std::exp(-half);
   result.high_seconds = result.seconds * std::exp(half);
+  tell_of_graph(work, result);
   result.memory = memory_need(work);
   result.oom_probability = model.memory.oom_probability(result.memory.total(), on.device);
   result.use = model.use.at(use_place(place, result.seconds), on.device.name);

@@ -73,6 +73,7 @@ struct Prediction {
   bool device_seen = false;            // runs of it were learned from
   std::vector<ResourceUse> use;        // shares of time; empty where the model has seen none
   std::vector<ResourceUse> usual_use;  // the means over the device's runs
+  std::vector<std::string> remarks;    // on a graph that is no network of ours, for people
 };
 
 // `steps` includes those of a warm-up.

@@ -1,6 +1,5 @@
 #include "predict/gnn/job_graph.h"
 
-#include "networks/zoo/zoo.h"
 #include "predict/graph_features/communities.h"
 
 namespace trainyard::predict {
@@ -46,12 +45,15 @@ std::int64_t GraphForm::features() const {
 }
 
 const GraphFeatures& JobGraphs::grouped_graph(const JobDescription& job) {
-  const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer);
+  const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.parameters);
   if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
   const NamedNetwork network = named_network(job.network);
-  networks::Model model = networks::build_model(
-      {.network = network.network, .batch = job.batch, .classes = job.classes, .input = network.input});
-  networks::add_training_step(model, {.rule = job.optimizer});
+  const networks::Model model = training_model({.network = network.network,
+                                                .batch = job.batch,
+                                                .classes = job.classes,
+                                                .input = network.input,
+                                                .optimizer = job.optimizer,
+                                                .parameters = job.parameters});
   const interchange::ExchangeGraph graph = interchange::from_graph(model.graph, network.network);
   vocabulary_.add(graph);
   const auto [group, groups] = fluid_groups(graph, form_);

@@ -35,7 +35,8 @@ class JobGraphs {
 
   GraphForm form_;
   OpVocabulary vocabulary_;  // of all graphs so far
-  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule>, GraphFeatures> graphs_;
+  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, GraphFeatures>
+      graphs_;
 };
 
 }  // namespace trainyard::predict

@@ -4,13 +4,12 @@ namespace trainyard::predict {
 
 networks::Model training_model(const JobDescription& job) {
   const NamedNetwork named = named_network(job.network);
-  networks::Model model = networks::build_model({.network = named.network,
-                                                 .batch = job.batch,
-                                                 .classes = job.classes,
-                                                 .input = named.input,
-                                                 .parameters = job.parameters});
-  networks::add_training_step(model, {.rule = job.optimizer});
-  return model;
+  return training_model(WorkOptions{.network = named.network,
+                                    .batch = job.batch,
+                                    .classes = job.classes,
+                                    .input = named.input,
+                                    .optimizer = job.optimizer,
+                                    .parameters = job.parameters});
 }
 
 namespace {

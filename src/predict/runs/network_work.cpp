@@ -4,9 +4,10 @@
 
 #include "base/text.h"
 #include "graph/autodiff.h"
-#include "networks/zoo/zoo.h"
+#include "networks/zoo/network_files.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "predict/runs/graph_work.h"
 
 namespace trainyard::predict {
 
@@ -62,6 +63,7 @@ std::optional<NamedNetwork> look_up(const std::string& name) {
 }  // namespace
 
 std::optional<NamedNetwork> find_named_network(std::string_view given) {
+  if (networks::names_network_file(given) || names_graph_file(given)) return NamedNetwork{std::string(given)};
   std::string name = squeezed(given);
   if (auto found = look_up(name)) return found;
   while (std::any_of(kSuffixes.begin(), kSuffixes.end(),
@@ -291,14 +293,27 @@ NetworkWork work_of(const Graph& graph, std::int64_t batch) {
   return work;
 }
 
-NetworkWork work_of(const WorkOptions& options) {
-  networks::Model model = networks::build_model({.network = options.network,
-                                                 .batch = options.batch,
-                                                 .classes = options.classes,
-                                                 .input = options.input,
-                                                 .parameters = options.parameters});
+networks::Model training_model(const WorkOptions& options) {
+  if (is_foreign_graph(options.network))
+    fail(ErrorKind::unsupported,
+         "'{}': this kind of model predicts networks that train here; one of first principles predicts any "
+         "graph",
+         options.network);
+  networks::ModelOptions wanted{.network = options.network,
+                                .batch = options.batch,
+                                .classes = options.classes,
+                                .input = options.input,
+                                .parameters = options.parameters};
+  if (const auto file = networks::network_file(options.network))
+    networks::give_classes(*file, options.classes, wanted);
+  networks::Model model = networks::build_model(wanted);
   networks::add_training_step(model, {.rule = options.optimizer});
-  return work_of(model.graph, options.batch);
+  return model;
+}
+
+NetworkWork work_of(const WorkOptions& options) {
+  if (is_foreign_graph(options.network)) return work_of_file(options.network, options.batch);
+  return work_of(training_model(options).graph, options.batch);
 }
 
 const NetworkWork& WorkCache::work(const std::string& network, std::int64_t batch, int classes,

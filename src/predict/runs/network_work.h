@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include "graph/graph.h"
-#include "networks/generator/parameter.h"
+#include "networks/zoo/zoo.h"
 #include "ops/update.h"
 #include "tensor/tensor.h"
 
@@ -16,7 +16,8 @@ struct NamedNetwork {
 };
 
 // Finds the network that tables of tf_cnn_benchmarks call so, in any of the usual spellings: densenet40-k12,
-// DenseNet40_k12, inception_v3, resnet110_cifar10, alexnet. Returns nothing when the zoo has none.
+// DenseNet40_k12, inception_v3, resnet110_cifar10, alexnet. The name of a network's file is its own. Returns
+// nothing when the zoo has none.
 std::optional<NamedNetwork> find_named_network(std::string_view name);
 
 // Finds the same; throws Error (config) with the nearest names.
@@ -64,6 +65,10 @@ struct NetworkWork {
   // Memory in bytes: the values of the forward pass that the backward pass reads, the largest live set of
   // values made within a step, and the largest inputs and outputs of one kernel.
   double saved_bytes = 0, peak_live_bytes = 0, largest_kernel_bytes = 0;
+  // Of a graph that is no network of ours (graph_work.h).
+  bool forward_only = false;             // it has no gradients: a step is one forward pass
+  double unknown_share = 0;              // of its ops: those whose work is not known
+  std::vector<std::string> unknown_ops;  // "TopK 2", by type
 
   double launches() const;
 };
@@ -77,7 +82,12 @@ struct WorkOptions {
   networks::generator::Given parameters{};  // of a generated network
 };
 
-// Throws Error (usage) when there is no such network.
+// Returns the training step. Throws Error (usage) when there is no such network, (unsupported) when none of
+// ours can be made of its file.
+networks::Model training_model(const WorkOptions& options);
+
+// Of a file that no training of ours can be made of (graph_work.h) it is the work of the graph. Throws Error
+// (usage) when there is no such network.
 NetworkWork work_of(const WorkOptions& options);
 
 // Counts the work of any graph that holds a training step. REQUIRES: an update node.

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "data/get/gzip_file.h"
 #include "networks/zoo/zoo.h"
+#include "predict/runs/graph_work.h"
 #include "record/settings.h"
 
 namespace trainyard::predict {
@@ -144,6 +145,21 @@ class WorkList {
  public:
   explicit WorkList(std::vector<NetworkWork>& works) : works_(works) {}
 
+  // A run says nothing of a file that is another one now.
+  void want_unchanged(const TableRun& run) {
+    if (run.network_sha256.empty()) return;
+    if (!fs::exists(run.network))
+      fail(ErrorKind::config, "network file '{}': a run of it was recorded, and it is gone", run.network);
+    const auto [known, fresh] = sums_.try_emplace(run.network);
+    if (fresh) known->second = data::sha256_of_file(run.network);
+    if (known->second != run.network_sha256)
+      fail(
+          ErrorKind::config,
+          "network file '{}': a run of it was recorded, and it has changed since: its SHA-256 was {:.12}..., "
+          "and is {:.12}...",
+          run.network, run.network_sha256, known->second);
+  }
+
   std::size_t add(const NamedNetwork& network, const TableRun& run) {
     const auto key = std::tuple(network.network, run.batch, run.classes, run.optimizer, run.parameters);
     const auto [at, fresh] = positions_.try_emplace(key, works_.size());
@@ -161,6 +177,7 @@ class WorkList {
   std::vector<NetworkWork>& works_;
   std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, std::size_t>
       positions_;
+  std::map<std::string, std::string> sums_;  // of files of networks
 };
 
 }  // namespace
@@ -178,6 +195,7 @@ RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devic
   WorkList works(set.works);
   for (const TableRun& given : table.runs) {
     RunSet::Row row{given, given.network};
+    std::string unknown = given.network;
     const auto position = [&]() -> std::size_t {
       const DeviceSheet& device = find_device(devices, given.device);
       const auto at = std::find(set.devices.begin(), set.devices.end(), device);
@@ -187,13 +205,16 @@ RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devic
     };
     try {
       const NamedNetwork network = named_network(given.network);
+      works.want_unchanged(given);
+      unknown = given.device;
       row.device = position();
+      unknown = given.network;
       row.run.device = set.devices[row.device].name;
       row.run.network = network.network;
       row.work = works.add(network, given);
     } catch (const Error& error) {
       if (!skip_unknown) fail(ErrorKind::config, "{}: {}", table.source, error.what());
-      ++set.skipped[find_named_network(given.network) ? given.device : given.network];
+      ++set.skipped[unknown];
       continue;
     }
     if (is_impossible(row.run, set.work(row), set.devices[row.device])) row.run.end = RunEnd::oom;
@@ -204,6 +225,8 @@ RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devic
   return set;
 }
 
-std::string family_of(const std::string& network) { return networks::find_network(network).family; }
+std::string family_of(const std::string& network) {
+  return is_foreign_graph(network) ? "graph" : networks::find_network(network).family;
+}
 
 }  // namespace trainyard::predict

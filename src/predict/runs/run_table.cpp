@@ -247,6 +247,10 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
       !(oom || record.status == record::Status::ok) || (!oom && steps == 0))
     return std::nullopt;
   TableRun run{.device = device.empty() ? asked("device", "cpu") : device, .network = asked("network", "")};
+  if (const record::Value* file = record::find_fact(record.provenance, "network", "file"))
+    run.network = record::to_text(*file);
+  if (const record::Value* sum = record::find_fact(record.provenance, "network", "sha256"))
+    run.network_sha256 = record::to_text(*sum);
   run.batch = batch;
   run.classes = static_cast<int>(number("classes", 0));
   run.optimizer = optimizer_named(asked("optimizer", "sgd"));

@@ -49,6 +49,8 @@ struct TableRun {
   backend::Precision precision = backend::Precision::f32;
   std::vector<TimedNode> kernels;  // of one step; empty: they were not timed
   MeasuredMemory memory;
+  // Of the file that `network` names, as it was then; empty: it is no file, or the table does not say.
+  std::string network_sha256{};
 
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };

@@ -13,6 +13,7 @@
 #include "networks/zoo/zoo.h"
 #include "run/deployment_options.h"
 #include "study/cell/settings.h"
+#include "study/spec/file_networks.h"
 #include "study/spec/known_settings.h"
 #include "train/session/evaluate.h"
 #include "train/session/job_check.h"
@@ -45,7 +46,7 @@ bool is_of_type(const std::string& gpu, const std::string& type) {
 class CellReader {
  public:
   CellReader(const Spec& spec, const record::Settings& settings, Where where)
-      : run_(spec.run), program_(spec.program), settings_(settings), where_(where) {}
+      : run_(spec.run), program_(spec.program), settings_(with_network_path(spec, settings)), where_(where) {}
 
   std::string complaint() const {
     try {
@@ -250,7 +251,7 @@ class CellReader {
 
   const std::string& run_;
   const std::vector<std::string>& program_;
-  const record::Settings& settings_;
+  const record::Settings settings_;
   const Where where_;
 };
 

@@ -3,6 +3,7 @@
 #include "base/cores.h"
 #include "base/text.h"
 #include "study/cell/settings.h"
+#include "study/spec/file_networks.h"
 
 namespace trainyard::study {
 
@@ -39,7 +40,7 @@ Estimate predict_cell(const Spec& spec, const record::Settings& settings, const 
     return {.reason = std::move(reason)};
   try {
     const predict::Prediction made =
-        model.predictor->predict(describe_cell(spec.run, settings, model.device));
+        model.predictor->predict(describe_cell(spec.run, with_network_path(spec, settings), model.device));
     const double longest = std::max(longest_seconds(spec, settings, made), 0.0);
     Estimate estimate{.by = EstimatedBy::predicted, .seconds = std::min(made.seconds, longest)};
     if (made.high_seconds > made.low_seconds) {

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "study/run/progress.h"
+#include "study/spec/file_networks.h"
 #include "study/spec/plan.h"
 
 namespace trainyard::study {
@@ -47,7 +48,11 @@ bool StudyLock::is_held(const Folder& folder) {
 StudyLock::~StudyLock() { ::close(descriptor_); }
 
 void make_store(const Folder& folder) {
-  const Spec spec = read_spec(folder.spec());
+  Spec spec = read_spec(folder.spec());
+  if (std::filesystem::exists(folder.networks())) {
+    const std::vector<std::byte> bytes = read_file(folder.networks());
+    spec.networks = file_networks_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
   const StudyLock lock(folder);
   store::Store store(folder.store(), store::Store::Access::write);
   store.plan(spec.name, make_plan(spec, [](const record::Settings&) { return ""; }).runs);

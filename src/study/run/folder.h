@@ -6,6 +6,7 @@ namespace trainyard::study {
 
 // Folder is the directory of a study. Nothing in it is ever overwritten:
 //   study.yaml            the file it was made from
+//   networks.json         paths and sums of networks that lie in files; absent where there are none
 //   store.sqlite          every run, for queries; can be made again from the records
 //   records/RUN_ID.json   one file a run, written whole or not at all
 //   records/RUN_ID.jsonl  runs that were imported together, one a line, the last of them in the name
@@ -16,6 +17,7 @@ struct Folder {
   std::filesystem::path path;
 
   std::filesystem::path spec() const { return path / "study.yaml"; }
+  std::filesystem::path networks() const { return path / "networks.json"; }
   std::filesystem::path store() const { return path / store::Store::file_name(); }
   std::filesystem::path records() const { return path / "records"; }
   std::filesystem::path record(const std::string& run_id) const { return records() / (run_id + ".json"); }

@@ -11,6 +11,7 @@
 #include "meter/provenance.h"
 #include "record/build.h"
 #include "study/run/supervise.h"
+#include "study/spec/file_networks.h"
 
 namespace trainyard::study {
 
@@ -122,13 +123,19 @@ std::string content_of(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Where the text has changed, the old one stays.
+void keep_text(const fs::path& file, const std::string& text) {
+  if (!fs::exists(file) || content_of(file) == text) return write_once(file, text);
+  const std::string name =
+      fmt::format("{}-{:016x}{}", file.stem().string(), stream_of(text.c_str()), file.extension().string());
+  write_once(file.parent_path() / name, text);
+}
+
 void keep_spec(const Folder& folder, const Spec& spec) {
   refuse_foreign(folder);
   make_folders(folder.path);
-  if (!fs::exists(folder.spec()) || content_of(folder.spec()) == spec.text)
-    return write_once(folder.spec(), spec.text);
-  // The file has changed, and the old one stays.
-  write_once(folder.path / fmt::format("study-{:016x}.yaml", stream_of(spec.text.c_str())), spec.text);
+  keep_text(folder.spec(), spec.text);
+  if (!spec.networks.empty()) keep_text(folder.networks(), to_json(spec.networks));
 }
 
 // Returns the highest attempt that was ever begun, by "CELL-rREPLICATE". A killed run left a log and no

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "meter/provenance.h"
 #include "record/build.h"
+#include "study/spec/file_networks.h"
 #include "study/spec/known_settings.h"
 #include "study/spec/places.h"
 
@@ -73,7 +74,7 @@ Command command_of(const Spec& spec, Job& job, const std::filesystem::path& trai
     job.outputs.push_back(places.fill(output_path(setting, path)));
     command.push_back(fmt::format("{}={}", setting.option(), job.outputs.back()));
   };
-  for (const auto& [name, value] : job.settings) {
+  for (const auto& [name, value] : with_network_path(spec, job.settings)) {
     const record::SettingInfo* known = find_known_setting(name, spec.run);
     TRAINYARD_CHECK(known != nullptr);  // the spec was checked
     if (known->is_resource()) continue;
@@ -188,6 +189,10 @@ void identify(record::RunRecord& run, const Job& job) {
   run.attempt = job.attempt;
   run.command = job.kind;
   run.asked = job.settings;
+  // The run was given the path of a network's file; its name is the one that the study has.
+  if (const auto network = job.settings.find("network");
+      network != job.settings.end() && run.words.contains("network"))
+    run.words["network"] = record::to_text(network->second);
   if (!job.build.empty())
     run.words["build"] = job.build;
   else if (job.kind != "program" && record::build_of(run).empty())

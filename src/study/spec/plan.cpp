@@ -101,6 +101,9 @@ bool matches(const Exclusion& exclusion, const record::Settings& settings) {
 // what a run does, so they are not in it.
 std::string hash_of(const Spec& spec, const record::Settings& settings) {
   std::string text = spec.run + "\n" + record::to_json(settings);
+  if (const auto name = settings.find("network"); name != settings.end())
+    if (const auto file = spec.networks.find(record::to_text(name->second)); file != spec.networks.end())
+      text += "\nnetwork " + file->second.sha256;
   for (const std::string& word : spec.program) text += "\n" + word;
   for (const auto& [name, value] : spec.environment) text += "\n" + name + "=" + value;
   for (const Command& command : spec.setup) text += fmt::format("\nsetup {}", joined(command, "\n"));

@@ -47,6 +47,14 @@ using Command = std::vector<std::string>;
 // Set-up and clean-up commands have this limit where a study does not set one.
 inline constexpr double kSideLimitSeconds = 600;
 
+// FileNetwork is a network that a study names by its file.
+struct FileNetwork {
+  std::filesystem::path path;  // absolute
+  std::string sha256;          // of its content; empty: it could not be read
+
+  bool operator==(const FileNetwork&) const = default;
+};
+
 // Spec is a study's file, read and checked. docs/formats/study.md describes it. Its own matrix is the whole
 // study, or the common part of all parts.
 struct Spec : Matrix {
@@ -71,6 +79,8 @@ struct Spec : Matrix {
   bool pin_clocks = false;              // as long as a run goes on
   int at_once = 0;                      // runs that a cluster may have going; 0: no limit
   std::vector<std::string> sbatch;      // further options, word by word
+  // By the names that settings and axes have, as find_file_networks() finds them.
+  std::map<std::string, FileNetwork> networks;
 };
 
 // Returns the matrices of the study's cells: its parts with their common settings, or the study itself.
