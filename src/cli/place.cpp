@@ -23,7 +23,7 @@ report::PlacementView placement_view(const PlacePageInput& input) {
   view.orders = input.orders;
   view.error = input.error;
   for (const place::JobRequest& request : input.requests) {
-    const auto network = predict::find_named_network(request.run.network);
+    const auto network = predict::find_named_network(request.run.network, request.run.dataset);
     view.families.push_back(network ? predict::family_of(network->network) : "");
   }
   for (const PolicyResult& result : input.results)

@@ -39,7 +39,7 @@ study::Job job_of(const place::JobRequest& request, const place::Problem& proble
   job.study = kStudy;
   job.lane = std::to_string(slot_number);  // its name need not be the only one
   job.kind = "train";
-  job.settings = {{"network", predict::named_network(run.network).network},
+  job.settings = {{"network", predict::network_of(run).network},
                   {"batch", run.batch},
                   {"optimizer", std::string(ops::name(run.optimizer))},
                   {"steps", steps},

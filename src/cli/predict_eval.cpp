@@ -12,6 +12,7 @@
 #include "predict/analytic/fit_model.h"
 #include "predict/kernels/kernel_model.h"
 #include "predict/read_predictor.h"
+#include "predict/runs/csv_rows.h"
 #include "report/prediction/eval_charts.h"
 #include "report/prediction/eval_page.h"
 #include "stats/statistics.h"
@@ -78,9 +79,15 @@ struct Trial {
 };
 
 SplitKind kind_named(const std::string& name) {
-  if (name == "random") return SplitKind::random;
-  if (name == "network") return SplitKind::network;
-  return name == "family" ? SplitKind::family : SplitKind::device;
+  const auto* at = std::find_if(std::begin(predict::kSplitKinds), std::end(predict::kSplitKinds),
+                                [&](const predict::SplitKindName& row) { return row.name == name; });
+  return at->kind;
+}
+
+std::vector<std::string> split_names() {
+  std::vector<std::string> names;
+  for (const predict::SplitKindName& row : predict::kSplitKinds) names.emplace_back(row.name);
+  return names;
 }
 
 std::vector<Judged> judge_split(const RunSet& set, const predict::Split& split, const EvalOptions& options) {
@@ -175,20 +182,33 @@ NamedScores mean_scores(const std::vector<std::pair<std::string, predict::Score>
   return means;
 }
 
+// Everything that tells a run from others: several that were held out together are listed with commas.
+std::string identity_of(const std::string& held_out, const predict::TableRun& run) {
+  using predict::csv_cell;
+  std::string parameters;
+  for (const auto& [name, value] : run.parameters)
+    parameters += fmt::format("{}{}={}", parameters.empty() ? "" : " ", name, value);
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", csv_cell(held_out), csv_cell(run.device),
+                     csv_cell(run.network), csv_cell(parameters),
+                     run.input.rank() == 0 ? "" : run.input.to_string(), run.classes, run.batch,
+                     ops::name(run.optimizer), backend::name(run.precision), csv_cell(run.dataset),
+                     run.images_per_epoch, run.epochs);
+}
+
 void write_predictions(const RunSet& set, const std::vector<Trial>& trials,
                        const std::filesystem::path& path) {
   AtomicFile file(path);
   file.write(
-      "held_out,device,network,batch,dataset,epochs,measured_seconds,predicted_seconds,low_seconds,"
-      "high_seconds,oom,oom_probability,measured_bytes,predicted_bytes\n");
+      "held_out,device,network,parameters,input,classes,batch,optimizer,precision,dataset,images,epochs,"
+      "measured_seconds,predicted_seconds,low_seconds,high_seconds,known,oom,oom_probability,measured_bytes,"
+      "predicted_bytes\n");
   for (const Trial& trial : trials)
     for (const Judged& one : trial.judged) {
       const predict::TableRun& run = set.rows[one.row].run;
-      // Several that were held out together are listed with commas.
-      file.write(fmt::format("\"{}\",{},{},{},{},{},{},{},{},{},{},{:.4f},{:.0f},{:.0f}\n", trial.name,
-                             run.device, run.network, run.batch, run.dataset, run.epochs, one.measured,
-                             one.predicted, one.low, one.high, one.oom ? 1 : 0, one.oom_probability,
-                             one.measured_bytes, one.predicted_bytes));
+      file.write(identity_of(trial.name, run) + fmt::format(",{},{},{},{},{:.4f},{},{:.4f},{:.0f},{:.0f}\n",
+                                                            one.measured, one.predicted, one.low, one.high,
+                                                            one.known, one.oom ? 1 : 0, one.oom_probability,
+                                                            one.measured_bytes, one.predicted_bytes));
     }
   file.commit();
 }
@@ -232,17 +252,22 @@ void summarise_held_out(const NamedScores& held, Json& report, bool print) {
                100 * stats::median(mapes));
 }
 
-int eval(const EvalOptions& options) {
+void check_eval(const EvalOptions& options) {
   const int ways =
       (options.model.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) + (options.target.empty() ? 0 : 1);
   if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
-  if (!options.together.empty() && (options.split.empty() || options.split == "random"))
-    fail(ErrorKind::usage, "--together wants --split network, family or device");
+  if (!options.together.empty() &&
+      (options.split.empty() || options.split == "random" || options.split == "campaign"))
+    fail(ErrorKind::usage, "--together wants --split network, family, device, data, batch or epochs");
   if (!options.target.empty() && options.graph.is_kernels())
     fail(ErrorKind::usage,
          "--to: models of kind 'kernels' are not adapted; they take runs of all devices at once");
   if (!options.target.empty() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
+}
+
+int eval(const EvalOptions& options) {
+  check_eval(options);
   std::unique_ptr<predict::Predictor> model;
   if (!options.model.empty()) model = predict::read_predictor(options.model);
   const RunSet set = predict::prepare_runs(
@@ -296,8 +321,12 @@ std::function<int()> declare_predict_eval(Command& command) {
       ->required()
       ->type_name("RUNS");
   command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
-  command.add_option("--split", options->split, "Fit to a part of the runs and judge by the others")
-      ->check(one_of({"random", "network", "family", "device"}));
+  command
+      .add_option("--split", options->split,
+                  "Fit to a part of the runs and judge by the others: `random` fifths; each network, family, "
+                  "device, data set, batch size or number of epochs held out; campaign: each family on each "
+                  "device, by other families on other devices")
+      ->check(one_of(split_names()));
   command.add_option("--to", options->target, "Adapt to this device with few of its runs")
       ->type_name("DEVICE");
   command.add_option("--from", options->source, "With --to: the device that is known")->type_name("DEVICE");
@@ -313,7 +342,8 @@ std::function<int()> declare_predict_eval(Command& command) {
       ->capture_default_str();
   command
       .add_option("--together", options->together,
-                  "With --split network, family or device: hold these out at once, instead of each by itself")
+                  "With --split network, family, device, data, batch or epochs: hold these out at once, "
+                  "instead of each by itself")
       ->delimiter(',')
       ->type_name("NAME,...");
   command.add_flag("--twins-together", options->twins_together,

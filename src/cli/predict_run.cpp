@@ -56,7 +56,9 @@ struct PredictRunOptions {
   std::int64_t batch = 32;
   int classes = 0;
   networks::generator::Given parameters;
-  double epochs = 1, images = 50000;
+  std::string data;
+  double epochs = 1, images = 0;  // 0: the data set's
+  std::int64_t image_size = 0;    // 0: the network's own
   bool json = false;
 };
 
@@ -83,6 +85,7 @@ Json json_of_parts(const predict::StepParts& parts) {
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
                         const predict::DeviceSheet& device) {
   return {{"network", options.network},
+          {"data", options.data},
           {"parameters", options.parameters},
           {"device", device.name},
           {"device_seen", made.device_seen},
@@ -140,14 +143,29 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
     fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }
 
+predict::TableRun run_asked_for(const PredictRunOptions& options) {
+  predict::TableRun run{.network = options.network,
+                        .batch = options.batch,
+                        .optimizer = predict::optimizer_named(options.optimizer),
+                        .epochs = options.epochs,
+                        .dataset = options.data,
+                        .images_per_epoch = options.images,
+                        .classes = options.classes,
+                        .parameters = options.parameters,
+                        .precision = predict::precision_named(options.precision)};
+  if (run.dataset.empty() && run.images_per_epoch == 0) run.images_per_epoch = 50000;
+  predict::complete_by_data_set(run, options.image_size);
+  return run;
+}
+
 int predict_run(const PredictRunOptions& options, const Command& command) {
   const predict::ModelContainer container = predict::read_model_container(options.model);
   const bool imported = container.schema == predict::kGraphModelSchema;
-  warn_of_idle_options(command,
-                       {{imported,
-                         {"--device", "--devices", "--optimizer", "--precision", "--epochs", "--images"},
-                         "the model was imported and knows none"},
-                        {!imported, {"--ops"}, "it is for imported models"}});
+  warn_of_idle_options(command, {{imported,
+                                  {"--device", "--devices", "--optimizer", "--precision", "--epochs",
+                                   "--images", "--data", "--image-size"},
+                                  "the model was imported and knows none"},
+                                 {!imported, {"--ops"}, "it is for imported models"}});
   if (imported)
     return run_imported(container, {.model = options.model,
                                     .ops = options.ops,
@@ -161,16 +179,7 @@ int predict_run(const PredictRunOptions& options, const Command& command) {
       predict::parse_predictor(container, options.model.string());
   const predict::DeviceSheet device =
       predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
-  const double warmup = predict::TableRun{}.warmup_steps;
-  const predict::Prediction made =
-      model->predict({.network = options.network,
-                      .batch = options.batch,
-                      .classes = options.classes,
-                      .optimizer = predict::optimizer_named(options.optimizer),
-                      .device = device,
-                      .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
-                      .precision = predict::precision_named(options.precision),
-                      .parameters = options.parameters});
+  const predict::Prediction made = model->predict(predict::describe(run_asked_for(options), device));
   if (options.json)
     fmt::print("{}\n", json_text(json_of_prediction(options, made, device)));
   else
@@ -201,14 +210,22 @@ std::function<int()> declare_predict_run(Command& command) {
   command.add_option("--precision", options->precision, "Of the arithmetic; a model has to have seen it")
       ->check(one_of({"f32", "tf32", "bf16"}))
       ->capture_default_str();
-  command.add_option("--classes", options->classes, "Classes (default: the network's own)")
+  command
+      .add_option("--classes", options->classes, "Classes (default: the data set's, or the network's own)")
       ->transform(within("classes"));
   command.add_option("--epochs", options->epochs, "How often all images are seen")
       ->transform(within("epochs"))
       ->capture_default_str();
-  command.add_option("--images", options->images, "Images of an epoch")
-      ->transform(within(record::NumberRange::above(0, 1e12)))
-      ->capture_default_str();
+  command.add_option(
+      "--data", options->data,
+      "Data set, which gives images of an epoch, classes and which network a name means: mnist, "
+      "cifar10, cifar100, imagenet");
+  command.add_option("--images", options->images, "Images of an epoch (default: the data set's, or 50000)")
+      ->transform(within(record::NumberRange::above(0, 1e12)));
+  command
+      .add_option("--image-size", options->image_size,
+                  "Rows and columns of an image (default: by network and data set)")
+      ->transform(within(record::NumberRange::whole(1, 100'000)));
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
   command
       .add_option("--ops", options->ops,
@@ -222,6 +239,8 @@ std::function<int()> declare_predict_run(Command& command) {
       "10\n"
       "  trainyard predict run --model model.json --network transformer --layers 8 --width 256 --device H200 "
       "--batch 64\n"
+      "  trainyard predict run --model model.json --network alexnet --data cifar10 --device GTX1080 --epochs "
+      "20\n"
       "  trainyard predict run --model model.json --network lenet --device H200 --batch 64 --json");
   return [options, &command] { return predict_run(*options, command); };
 }

@@ -51,7 +51,7 @@ ops::Rule optimizer_at(const YamlReader& at) {
 
 void check_network(const YamlReader& at, const TableRun& run) {
   if (run.network.empty()) at.complain("a job wants a network");
-  const auto known = predict::find_named_network(run.network);
+  const auto known = predict::find_named_network(run.network, run.dataset);
   if (!known)
     at.complain(
         fmt::format("unknown network '{}'; `trainyard networks` lists those that are known", run.network));

@@ -1,5 +1,6 @@
 #include "record/resource_trace.h"
 
+#include <cctype>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -13,18 +14,25 @@ namespace {
 constexpr std::string_view kFirstLine = "# trainyard-profile 1";
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
-// SeedColumn describes a column of the seed's sampler, in its order, and the factor from its unit to ours.
+// SeedColumn describes a column of the seed's sampler, in its order, the factor from its unit to ours, and
+// the words that headings have for it: nvidia-smi's, and those of published tables.
 struct SeedColumn {
   const char* name;
   double unit;
   std::optional<double> capacity;
+  std::array<std::string_view, 4> headings;
 };
-const SeedColumn kSeedColumns[] = {{"gpu0_busy_fraction", 0.01, 1.0},
-                                   {"gpu0_memory_busy_fraction", 0.01, 1.0},
-                                   {"gpu0_memory_used_bytes", kMebibyte, {}},
-                                   {"machine_cpu_fraction", 0.01, 1.0},
-                                   {"tx", 1, {}},
-                                   {"rx", 1, {}}};
+const SeedColumn kSeedColumns[] = {
+    {"gpu0_busy_fraction", 0.01, 1.0, {"utilization.gpu", "gpu util", "gpu_util", "gpu%"}},
+    {"gpu0_memory_busy_fraction",
+     0.01,
+     1.0,
+     {"utilization.memory", "gpu mem util", "gpu_memory_util", "mem util"}},
+    {"gpu0_memory_used_bytes", kMebibyte, {}, {"memory.used", "gpu memory", "gpu_memory", "mib"}},
+    {"machine_cpu_fraction", 0.01, 1.0, {"cpu util", "cpu_util", "cpu", "cpu%"}},
+    {"tx", 1, {}, {"tx", "tx", "tx", "tx"}},
+    {"rx", 1, {}, {"rx", "rx", "rx", "rx"}}};
+constexpr std::size_t kFewestSeedColumns = 2;
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -124,23 +132,59 @@ ResourceTrace read_own(std::string_view line, Lines& lines) {
   return trace;
 }
 
+// Returns the column that a heading is about: the longest words that it begins with tell it. None: unknown.
+const SeedColumn* headed(std::string_view heading) {
+  std::string plain(heading);
+  for (char& c : plain) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const SeedColumn* found = nullptr;
+  std::size_t longest = 0;
+  for (const SeedColumn& column : kSeedColumns)
+    for (const std::string_view words : column.headings)
+      if (plain.starts_with(words) && words.size() > longest) {
+        found = &column;
+        longest = words.size();
+      }
+  return found;
+}
+
+// Returns the columns by the first line: those that its headings name, or without headings the sampler's
+// first ones in their order.
+std::vector<const SeedColumn*> seed_columns(const std::vector<std::string_view>& cells, bool headings,
+                                            const Lines& lines) {
+  if (cells.size() < kFewestSeedColumns || cells.size() > std::size(kSeedColumns))
+    lines.refuse(
+        "{} cells: neither a trace of trainyard profile nor the first {} or more of GPU %, GPU memory %, "
+        "MiB, "
+        "CPU %, tx, rx",
+        cells.size(), kFewestSeedColumns);
+  std::vector<const SeedColumn*> columns;
+  bool all_known = headings;
+  for (const std::string_view cell : cells) {
+    columns.push_back(headed(trimmed(cell)));
+    all_known = all_known && columns.back() != nullptr &&
+                std::count(columns.begin(), columns.end(), columns.back()) == 1;
+  }
+  for (std::size_t i = 0; i < cells.size() && !all_known; ++i) columns[i] = &kSeedColumns[i];
+  return columns;
+}
+
 ResourceTrace read_seed(std::string_view line, Lines& lines, double hz) {
   ResourceTrace trace;
-  for (const SeedColumn& column : kSeedColumns)
-    trace.columns.push_back({column.name, TraceColumn::Kind::gauge, column.capacity, {}});
+  const std::vector<std::string_view> first = split(line, ',');
+  bool headings = !number_in(trimmed(first[0]), true);
+  const std::vector<const SeedColumn*> columns = seed_columns(first, headings, lines);
+  for (const SeedColumn* column : columns)
+    trace.columns.push_back({column->name, TraceColumn::Kind::gauge, column->capacity, {}});
   do {
-    if (trimmed(line).empty()) continue;
+    if (std::exchange(headings, false) || trimmed(line).empty()) continue;
     const std::vector<std::string_view> cells = split(line, ',');
-    if (cells.size() != std::size(kSeedColumns))
-      lines.refuse(
-          "{} cells: neither a trace of trainyard profile nor GPU %, GPU memory %, MiB, CPU %, tx, rx",
-          cells.size());
-    if (lines.number() == 1 && !number_in(trimmed(cells[0]), true)) continue;  // headings
+    if (cells.size() != columns.size())
+      lines.refuse("{} cells, and the first line has {}", cells.size(), columns.size());
     trace.seconds.push_back(static_cast<double>(trace.seconds.size() + 1) / hz);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const std::optional<double> number = number_in(trimmed(cells[i]), true);
       if (!number) lines.refuse("'{}' is no number", cells[i]);
-      trace.columns[i].values.push_back(*number * kSeedColumns[i].unit);
+      trace.columns[i].values.push_back(*number * columns[i]->unit);
     }
   } while (lines.next(line));
   return trace;

@@ -49,6 +49,26 @@ TEST_F(ResourceTraceFile, ComesBackAsItWas) {
   EXPECT_EQ(back.find("absent"), nullptr);
 }
 
+TEST_F(ResourceTraceFile, TheSeedsMayHaveItsFirstColumnsAlone) {
+  const ResourceTrace two = read_resource_trace(write("35, 12\n40, 13\n"), 1),
+                      three = read_resource_trace(write("35 %, 12 %, 2048 MiB\n40 %, 13 %, 4096 MiB\n"), 1);
+  ASSERT_EQ(two.columns.size(), 2u);
+  EXPECT_EQ(two.columns[1].name, "gpu0_memory_busy_fraction");
+  EXPECT_NEAR(two.columns[1].values[1], 0.13, 1e-12);
+  EXPECT_EQ(three.find("gpu0_memory_used_bytes")->values[1], 4096.0 * 1024 * 1024);
+}
+
+TEST_F(ResourceTraceFile, HeadingsTellTheColumnsOfTheSeeds) {
+  const ResourceTrace trace = read_resource_trace(
+      write("utilization.gpu [%], memory.used [MiB]\n35 %, 2048 MiB\n40 %, 4096 MiB\n"), 1);
+  ASSERT_EQ(trace.columns.size(), 2u);
+  EXPECT_EQ(trace.columns[1].name, "gpu0_memory_used_bytes");
+  const ResourceTrace others =
+      read_resource_trace(write("GPU Util%,CPU Util%,GPU Memory\n35,50,2\n40,25,4\n"), 1);
+  EXPECT_NEAR(others.find("machine_cpu_fraction")->values[1], 0.25, 1e-12);
+  EXPECT_EQ(others.find("gpu0_memory_used_bytes")->values[1], 4.0 * 1024 * 1024);
+}
+
 TEST_F(ResourceTraceFile, TheSeedsHasUnitsAndNoTime) {
   for (const char* text : {"97 %, 40 %, 5120 MiB, 12.5, 0, 0\n3 %, 0 %, 1024 MiB, 25, 7, 8\n",
                            "gpu,mem,memory,cpu,tx,rx\r\n97,40,5120,12.5,0,0\r\n3,0,1024,25,7,8\r\n\r\n"}) {
@@ -70,7 +90,8 @@ TEST_F(ResourceTraceFile, SaysWhatIsWrongAndWhere) {
   expect_refused(head + "1,1\n1,1\n", "line 5: 1 s does not come after 1 s");
   expect_refused("# trainyard-profile 1\n# meter a\nseconds,a\n", "line 2: '# meter a' says no column");
   expect_refused("# trainyard-profile 1\n# gauge a\nseconds,b\n", "line 3: the columns are not 'seconds,a'");
-  expect_refused("1,2,3\n", "line 1: 3 cells");
+  expect_refused("1\n2\n", "line 1: 1 cells");
+  expect_refused("1,2,3\n4,5\n", "line 2: 2 cells");
   expect_refused("1,2,3,4,5,6\n1,2,3,x,5,6\n", "line 2: 'x' is no number");
 }
 

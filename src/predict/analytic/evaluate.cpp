@@ -28,6 +28,7 @@ Judged judged(const RunSet& set, std::size_t r, const Prediction& made) {
           made.high_seconds,
           set.rows[r].run.end == RunEnd::oom,
           made.oom_probability,
+          made.known,
           made.use,
           made.usual_use,
           set.rows[r].run.memory.peak_bytes,
@@ -53,10 +54,8 @@ std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::
 
 std::vector<Judged> judge(Predictor& model, const RunSet& set, const std::vector<std::size_t>& rows) {
   std::vector<JobDescription> asked;
-  for (const std::size_t r : rows) {
+  for (const std::size_t r : rows)
     asked.push_back(describe(set.rows[r].run, set.devices[set.rows[r].device]));
-    asked.back().network = set.rows[r].network;
-  }
   const std::vector<Prediction> made = model.predict(asked);
   std::vector<Judged> all;
   for (std::size_t i = 0; i < rows.size(); ++i) all.push_back(judged(set, rows[i], made[i]));
@@ -152,10 +151,25 @@ std::string held_value(const RunSet::Row& row, SplitKind kind) {
       return family_of(row.run.network);
     case SplitKind::device:
       return row.run.device;
+    case SplitKind::data:
+      return row.run.dataset;
+    case SplitKind::batch:
+      return std::to_string(row.run.batch);
+    case SplitKind::epochs:
+      return fmt::format("{}", row.run.epochs);
+    case SplitKind::campaign:
+      return family_of(row.run.network) + " on " + row.run.device;
     case SplitKind::random:
       break;
   }
   return "";
+}
+
+// Returns whether rows with this value may be learned from when `held` is held out.
+bool is_apart(const RunSet::Row& row, const RunSet::Row& held, SplitKind kind) {
+  if (kind == SplitKind::campaign)
+    return row.run.device != held.run.device && family_of(row.run.network) != family_of(held.run.network);
+  return held_value(row, kind) != held_value(held, kind);
 }
 
 void add_fifths(const std::vector<std::size_t>& rows, const std::vector<int>& fold, Split& split) {
@@ -202,20 +216,24 @@ Split split_together(const RunSet& set, const SplitOptions& options) {
 
 std::vector<Split> make_splits(const RunSet& set, const SplitOptions& options) {
   if (options.kind == SplitKind::random) return {random_split(set, options)};
-  std::map<std::string, Split> by_value;
-  for (const RunSet::Row& row : set.rows) by_value[held_value(row, options.kind)];
+  std::map<std::string, const RunSet::Row*> by_value;  // one of its rows
+  for (const RunSet::Row& row : set.rows) by_value.emplace(held_value(row, options.kind), &row);
   if (by_value.size() < 2)
     fail(ErrorKind::config, "all runs are of '{}': nothing can be held out", by_value.begin()->first);
   for (const std::string& value : options.together)
     if (!by_value.contains(value)) fail(ErrorKind::config, "no run is of '{}': it cannot be held out", value);
   if (!options.together.empty()) return {split_together(set, options)};
-  for (auto& [value, split] : by_value) {
-    split.name = value;
-    for (std::size_t r = 0; r < set.rows.size(); ++r)
-      (held_value(set.rows[r], options.kind) == value ? split.test : split.train).push_back(r);
-  }
   std::vector<Split> splits;
-  for (auto& [value, split] : by_value) splits.push_back(std::move(split));
+  for (const auto& [value, held] : by_value) {
+    Split split{.name = value};
+    for (std::size_t r = 0; r < set.rows.size(); ++r) {
+      if (held_value(set.rows[r], options.kind) == value) split.test.push_back(r);
+      if (is_apart(set.rows[r], *held, options.kind)) split.train.push_back(r);
+    }
+    if (split.train.empty())
+      fail(ErrorKind::config, "'{}' is held out: nothing is left to learn from", value);
+    splits.push_back(std::move(split));
+  }
   return splits;
 }
 

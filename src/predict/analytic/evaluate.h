@@ -11,6 +11,7 @@ struct Judged {
   double measured = 0, predicted = 0, low = 0, high = 0;
   bool oom = false;  // as it ended
   double oom_probability = 0;
+  double known = 0;                                   // how near runs are that were learned from, 0 to 1
   std::vector<ResourceUse> use = {}, usual_use = {};  // as predicted, and the means of its device
   double measured_bytes = 0, predicted_bytes = 0;     // at the peak; measured 0: the run does not say
 
@@ -52,7 +53,17 @@ struct Split {
   std::vector<std::size_t> train, validation, test;
 };
 
-enum class SplitKind { random, network, family, device };
+// `campaign` holds out each family on each device, and learns from other families on other devices alone.
+enum class SplitKind : std::uint8_t { random, network, family, device, data, batch, epochs, campaign };
+struct SplitKindName {
+  const char* name;
+  SplitKind kind;
+};
+inline constexpr SplitKindName kSplitKinds[] = {
+    {"random", SplitKind::random}, {"network", SplitKind::network},  {"family", SplitKind::family},
+    {"device", SplitKind::device}, {"data", SplitKind::data},        {"batch", SplitKind::batch},
+    {"epochs", SplitKind::epochs}, {"campaign", SplitKind::campaign}};
+
 struct SplitOptions {
   SplitKind kind = SplitKind::random;
   std::uint64_t seed = 1;
@@ -61,10 +72,10 @@ struct SplitOptions {
 };
 
 // SplitKind::random takes 60 % of each device's rows to train, 20 % to validate and 20 % to test. The other
-// kinds make one split for each value.
+// kinds make one split for each value, which has no rows to validate.
 std::vector<Split> make_splits(const RunSet& set, const SplitOptions& options);
 
-// Throws Error (internal) when a held-out network, family or device is on both sides, or a row is.
+// Throws Error (internal) when a value that is held out is on both sides, or a row is.
 void check_no_leak(const RunSet& set, const Split& split, SplitKind kind);
 
 // Makes a split for few runs of a new device: `few` random runs of the target to adapt with, the others to

@@ -3,15 +3,26 @@
 namespace trainyard::predict {
 
 JobDescription describe(const TableRun& run, const DeviceSheet& device) {
-  return {.network = run.network,
+  const NamedNetwork network = network_of(run);
+  return {.network = network.network,
           .batch = run.batch,
           .classes = run.classes,
+          .input = network.input,
           .optimizer = run.optimizer,
           .device = device,
           .steps = run.steps(),
           .precision = run.precision,
           .with_start = run.with_start,
           .parameters = run.parameters};
+}
+
+WorkOptions work_options(const JobDescription& job) {
+  return {.network = job.network,
+          .batch = job.batch,
+          .classes = job.classes,
+          .input = job.input,
+          .optimizer = job.optimizer,
+          .parameters = job.parameters};
 }
 
 namespace {
@@ -25,9 +36,8 @@ class TimePredictor : public Predictor {
     for (const JobDescription& job : jobs) {
       if (job.precision != backend::Precision::f32)
         fail(ErrorKind::config, "precision '{}': this model was fitted to f32 alone", name(job.precision));
-      made.push_back(predict::predict(
-          model_, works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters),
-          model_.find(job.device.name, {job.device}), job.steps, job.with_start));
+      made.push_back(predict::predict(model_, works_.work(work_options(job)),
+                                      model_.find(job.device.name, {job.device}), job.steps, job.with_start));
     }
     return made;
   }

@@ -10,6 +10,7 @@ struct JobDescription {
   std::string network;  // of the zoo, or as tables spell it
   std::int64_t batch = 1;
   int classes = 0;  // 0: the network's own
+  Shape input{};    // no dimension: as the name says
   ops::Rule optimizer = ops::Rule::sgd;
   DeviceSheet device;  // a model that has seen it goes by its name
   double steps = 1;    // with those of a warm-up
@@ -18,8 +19,11 @@ struct JobDescription {
   networks::generator::Given parameters{};  // of a generated network
 };
 
-// Describes the same run on a device.
+// Describes the same run on a device. Throws Error (config) naming an unknown network.
 JobDescription describe(const TableRun& run, const DeviceSheet& device);
+
+// Returns the part of a job that its work depends on.
+WorkOptions work_options(const JobDescription& job);
 
 // Predictor is the interface of every kind of model. It makes networks once and keeps them, so only one
 // thread may use it at a time.

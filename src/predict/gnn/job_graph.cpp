@@ -45,16 +45,11 @@ std::int64_t GraphForm::features() const {
 }
 
 const GraphFeatures& JobGraphs::grouped_graph(const JobDescription& job) {
-  const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.parameters);
+  const WorkOptions options = work_options(job);
+  const WorkKey key = key_of(options);
   if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
-  const NamedNetwork network = named_network(job.network);
-  const networks::Model model = training_model({.network = network.network,
-                                                .batch = job.batch,
-                                                .classes = job.classes,
-                                                .input = network.input,
-                                                .optimizer = job.optimizer,
-                                                .parameters = job.parameters});
-  const interchange::ExchangeGraph graph = interchange::from_graph(model.graph, network.network);
+  const interchange::ExchangeGraph graph =
+      interchange::from_graph(training_model(options).graph, job.network);
   vocabulary_.add(graph);
   const auto [group, groups] = fluid_groups(graph, form_);
   return graphs_.emplace(key, grouped(graph_features(graph, vocabulary_), group, groups)).first->second;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "predict/analytic/predictor.h"
 #include "predict/gnn/graph_sample.h"
 #include "predict/graph_features/graph_features.h"
@@ -35,8 +33,7 @@ class JobGraphs {
 
   GraphForm form_;
   OpVocabulary vocabulary_;  // of all graphs so far
-  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, GraphFeatures>
-      graphs_;
+  std::map<WorkKey, GraphFeatures> graphs_;
 };
 
 }  // namespace trainyard::predict

@@ -149,8 +149,7 @@ class GraphPredictor : public Predictor {
     made.seconds = (job.with_start ? made.start_seconds : 0) + job.steps * made.step_seconds;
     made.low_seconds = made.seconds * std::exp(-model_.half_interval);
     made.high_seconds = made.seconds * std::exp(model_.half_interval);
-    made.memory =
-        memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
+    made.memory = memory_need(works_.work(work_options(job)));
     made.oom_probability = model_.memory.oom_probability(made.memory.total(), job.device);
     for (const GraphRunModel::SeenDevice& one : model_.devices)
       made.device_seen = made.device_seen || same_device_name(one.device.name, job.device.name);

@@ -13,10 +13,7 @@ constexpr double kLeastOfRun = 0.1;    // steps take at least this much of a run
 
 std::vector<JobDescription> jobs_of(const RunSet& set, const std::vector<std::size_t>& rows) {
   std::vector<JobDescription> jobs;
-  for (const std::size_t r : rows) {
-    jobs.push_back(describe(set.rows[r].run, set.devices[set.rows[r].device]));
-    jobs.back().network = set.rows[r].network;
-  }
+  for (const std::size_t r : rows) jobs.push_back(describe(set.rows[r].run, set.devices[set.rows[r].device]));
   return jobs;
 }
 

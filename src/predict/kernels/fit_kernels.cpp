@@ -139,7 +139,7 @@ struct AlikeNodes {
 };
 
 void add_habits(const TableRun& run, std::vector<NodeHabit>& habits) {
-  const networks::Model model = training_model(describe(run, {}));
+  const networks::Model model = training_model(work_options(describe(run, {})));
   const OperandsByName operands = operands_by_name(model.graph, run.precision);
   std::set<std::pair<std::string, std::string>> ran;
   std::map<std::pair<std::string, ShapePlace>, AlikeNodes> alike;
@@ -260,8 +260,7 @@ KernelMemory fit_kernel_memory(const RunSet& set, const std::vector<std::size_t>
     for (const std::size_t r : rows_of[d]) {
       const TableRun& run = set.rows[r].run;
       if (!(run.memory.peak_bytes > 0)) continue;
-      JobDescription job = describe(run, set.devices[set.rows[r].device]);
-      job.network = set.rows[r].network;
+      const JobDescription job = describe(run, set.devices[set.rows[r].device]);
       samples[device.device].push_back({overhead_terms(plan_step(job, planner), planner.on_host(),
                                                        run.seconds / run.steps(), run.steps(), true),
                                         run.memory.peak_bytes - run.memory.plan_bytes,

@@ -32,7 +32,7 @@ TableRun gpu_run_by_law(const char* network, std::int64_t batch, double step_sec
   run.warmup_steps = 0;
   run.with_start = false;
   run.seconds = run.steps() * step_seconds;
-  const networks::Model model = training_model(describe(run, {}));
+  const networks::Model model = training_model(work_options(describe(run, {})));
   const OperandsByName operands = operands_by_name(model.graph, run.precision);
   const auto space = [&](const graph::NodeView& node) {
     return node.node().op->category == graph::Category::conv ? space_by_law(operands.at(node.node().name))
@@ -65,7 +65,7 @@ RunSet gpu_set_by_law() {
 TEST(PlannedStepTest, OfTheHostIsWhatItsExecutorHas) {
   for (const char* network : {"resnet20", "mobilenet_v1", "alexnet_v2", "lenet"}) {
     const JobDescription job{.network = network, .batch = 2, .optimizer = ops::Rule::momentum};
-    const networks::Model model = training_model(job);
+    const networks::Model model = training_model(work_options(job));
     const auto backend = backend::make_backend("auto");
     const engine::Executor executor(plan::compile(model.graph, *backend, {}));
     const double real = static_cast<double>(executor.plan().total_bytes());
@@ -141,7 +141,7 @@ TEST(KernelHabitsTest, FindsTheLawOfWorkingSpaceAndItsLimit) {
   std::vector<NodeHabit> seen;
   const auto add = [&](const char* network, std::int64_t batch) {
     const JobDescription job{.network = network, .batch = batch};
-    const networks::Model model = training_model(job);
+    const networks::Model model = training_model(work_options(job));
     for (const auto& [name, node] : operands_by_name(model.graph, job.precision))
       if (node.weight_bytes > 0)
         seen.push_back({.op = "conv2d", .node = node, .ratio = space_by_law(node) / node.bytes()});

@@ -131,8 +131,7 @@ double KernelModel::error_of(const KernelObservation& kernel) const {
 namespace {
 
 // StepKey holds everything that determines a step.
-using StepKey =
-    std::tuple<std::string, std::int64_t, int, ops::Rule, backend::Precision, networks::generator::Given>;
+using StepKey = std::pair<WorkKey, backend::Precision>;
 
 class KernelPredictor : public Predictor {
  public:
@@ -169,7 +168,7 @@ class KernelPredictor : public Predictor {
   }
 
   static StepKey key_of(const JobDescription& job) {
-    return {job.network, job.batch, job.classes, job.optimizer, job.precision, job.parameters};
+    return {predict::key_of(work_options(job)), job.precision};
   }
 
   const std::vector<AlikeKernels>& kernels(const JobDescription& job) {
@@ -180,8 +179,7 @@ class KernelPredictor : public Predictor {
 
   // Uses first principles where the model has seen no memory.
   MemoryNeed memory(const JobDescription& job, double step_seconds) {
-    if (model_.memory.empty())
-      return memory_need(works_.work(job.network, job.batch, job.classes, job.optimizer, job.parameters));
+    if (model_.memory.empty()) return memory_need(works_.work(work_options(job)));
     const std::size_t on = model_.memory.find(job.device.name, job.precision);
     const auto key = std::tuple(key_of(job), on, job.device.memory_bytes);
     auto at = planned_.find(key);

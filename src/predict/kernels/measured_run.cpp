@@ -2,20 +2,10 @@
 
 namespace trainyard::predict {
 
-networks::Model training_model(const JobDescription& job) {
-  const NamedNetwork named = named_network(job.network);
-  return training_model(WorkOptions{.network = named.network,
-                                    .batch = job.batch,
-                                    .classes = job.classes,
-                                    .input = named.input,
-                                    .optimizer = job.optimizer,
-                                    .parameters = job.parameters});
-}
-
 namespace {
 
 StepShapes shapes_of(const JobDescription& job) {
-  return step_shapes(training_model(job).graph, job.precision);
+  return step_shapes(training_model(work_options(job)).graph, job.precision);
 }
 
 // NodeTimes holds the seconds of one node of the step, including the copies into another layout or type that

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "networks/zoo/zoo.h"
 #include "predict/analytic/predictor.h"
 #include "predict/kernels/kernel_shape.h"
 
@@ -14,9 +13,6 @@ struct AlikeKernels {
   // others.
   double seconds = 0, share = 0;
 };
-
-// Builds the job's network with its training step. Throws Error (config) naming an unknown network.
-networks::Model training_model(const JobDescription& job);
 
 // Returns the kernels of a training step, without seconds. Throws Error (config) naming an unknown network.
 std::vector<AlikeKernels> kernels_of(const JobDescription& job);

@@ -200,7 +200,7 @@ plan::StepPlan plan_all_fused(const graph::Graph& graph, backend::Precision prec
 }
 
 PlannedStep plan_step(const JobDescription& job, const Planner& planner) {
-  const networks::Model model = training_model(job);
+  const networks::Model model = training_model(work_options(job));
   PlannedStep planned;
   std::set<std::pair<std::string, ShapePlace>> different;
   for (const KernelShape& shape : step_shapes(model.graph, job.precision).shapes)

@@ -1,26 +1,16 @@
 #include "predict/runs/network_work.h"
 
-#include <cctype>
-
 #include "base/text.h"
 #include "graph/autodiff.h"
 #include "networks/zoo/network_files.h"
 #include "ops/conv2d.h"
 #include "ops/dense.h"
+#include "predict/runs/data_set.h"
 #include "predict/runs/graph_work.h"
 
 namespace trainyard::predict {
 
 namespace {
-
-// Keeps letters and digits only.
-std::string squeezed(std::string_view name) {
-  std::string plain;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return plain;
-}
 
 struct Alias {
   const char *squeezed, *network;
@@ -42,6 +32,12 @@ constexpr std::array kAliases = {
     Alias{"densenet100", "densenet100_k12", 0},
 };
 
+// tf_cnn_benchmarks has other networks under these names where images are small.
+constexpr std::array kSmallAliases = {
+    Alias{"alexnet", "cifarnet", 0},
+    Alias{"trivial", "trivial", 0},
+};
+
 constexpr std::array<std::string_view, 7> kSuffixes = {"cifar100",  "cifar10", "cifar", "imagenet",
                                                        "synthetic", "model",   "v15"};
 
@@ -51,31 +47,56 @@ bool drop_suffix(std::string& name, std::string_view suffix) {
   return true;
 }
 
-std::optional<NamedNetwork> look_up(const std::string& name) {
+// tf_cnn_benchmarks gives a network images of one size, whatever the data set. Images of other channels,
+// which it does not have, come to a network of small images as they are.
+Shape input_of(const networks::NetworkInfo& info, const DataSetSheet* data) {
+  const bool takes_images = info.generator == nullptr && info.input.rank() == 3;
+  if (data == nullptr || !data->has_small_images() || !takes_images ||
+      info.input[1] > DataSetSheet::kLargestSmallSide || info.input[0] == data->image[0])
+    return {};
+  return data->image;
+}
+
+std::optional<NamedNetwork> look_up(const std::string& name, const DataSetSheet* data) {
+  if (data != nullptr && data->has_small_images())
+    for (const Alias& alias : kSmallAliases)
+      if (name == alias.squeezed) return NamedNetwork{alias.network, data->image};
   for (const Alias& alias : kAliases)
     if (name == alias.squeezed)
-      return NamedNetwork{alias.network, alias.side == 0 ? Shape{} : Shape{3, alias.side, alias.side}};
+      return NamedNetwork{alias.network, alias.side == 0
+                                             ? input_of(networks::find_network(alias.network), data)
+                                             : Shape{3, alias.side, alias.side}};
   for (const networks::NetworkInfo& info : networks::all_networks())
-    if (squeezed(info.name) == name) return NamedNetwork{info.name};
+    if (squeezed(info.name) == name) return NamedNetwork{info.name, input_of(info, data)};
   return std::nullopt;
+}
+
+// Drops a word behind the network's name, and notes the data set that it names.
+bool drop_suffix(std::string& name, const DataSetSheet*& data) {
+  for (const std::string_view suffix : kSuffixes) {
+    if (!drop_suffix(name, suffix)) continue;
+    if (const DataSetSheet* named = find_data_set(suffix == "cifar" ? "cifar10" : suffix)) data = named;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
 
-std::optional<NamedNetwork> find_named_network(std::string_view given) {
+std::optional<NamedNetwork> find_named_network(std::string_view given, std::string_view data_set) {
   if (networks::names_network_file(given) || names_graph_file(given)) return NamedNetwork{std::string(given)};
+  const DataSetSheet* data = find_data_set(data_set);
   std::string name = squeezed(given);
-  if (auto found = look_up(name)) return found;
-  while (std::any_of(kSuffixes.begin(), kSuffixes.end(),
-                     [&](std::string_view suffix) { return drop_suffix(name, suffix); }))
-    if (auto found = look_up(name)) return found;
+  if (auto found = look_up(name, data)) return found;
+  while (drop_suffix(name, data))
+    if (auto found = look_up(name, data)) return found;
   if (name.starts_with("resnet") && (drop_suffix(name, "v1") || drop_suffix(name, "v2")))
-    return look_up(name);
+    return look_up(name, data);
   return std::nullopt;
 }
 
-NamedNetwork named_network(std::string_view given) {
-  if (auto found = find_named_network(given)) return *found;
+NamedNetwork named_network(std::string_view given, std::string_view data_set) {
+  if (auto found = find_named_network(given, data_set)) return *found;
   std::vector<std::string> names;
   for (const networks::NetworkInfo& info : networks::all_networks()) names.push_back(info.name);
   fail(ErrorKind::config, "unknown network '{}'{}; `trainyard networks` lists those that are known", given,
@@ -299,12 +320,13 @@ networks::Model training_model(const WorkOptions& options) {
          "'{}': this kind of model predicts networks that train here; one of first principles predicts any "
          "graph",
          options.network);
-  networks::ModelOptions wanted{.network = options.network,
+  const NamedNetwork named = named_network(options.network);
+  networks::ModelOptions wanted{.network = named.network,
                                 .batch = options.batch,
                                 .classes = options.classes,
-                                .input = options.input,
+                                .input = options.input.rank() == 0 ? named.input : options.input,
                                 .parameters = options.parameters};
-  if (const auto file = networks::network_file(options.network))
+  if (const auto file = networks::imported_file(named.network))
     networks::give_classes(*file, options.classes, wanted);
   networks::Model model = networks::build_model(wanted);
   networks::add_training_step(model, {.rule = options.optimizer});
@@ -316,19 +338,15 @@ NetworkWork work_of(const WorkOptions& options) {
   return work_of(training_model(options).graph, options.batch);
 }
 
-const NetworkWork& WorkCache::work(const std::string& network, std::int64_t batch, int classes,
-                                   ops::Rule optimizer, const networks::generator::Given& parameters) {
-  const auto key = std::tuple(network, batch, classes, optimizer, parameters);
-  if (const auto at = works_.find(key); at != works_.end()) return at->second;
-  const NamedNetwork named = named_network(network);
-  return works_
-      .emplace(key, work_of({.network = named.network,
-                             .batch = batch,
-                             .classes = classes,
-                             .input = named.input,
-                             .optimizer = optimizer,
-                             .parameters = parameters}))
-      .first->second;
+WorkKey key_of(const WorkOptions& options) {
+  return {options.network,           options.batch,     options.classes,
+          options.input.to_string(), options.optimizer, options.parameters};
+}
+
+const NetworkWork& WorkCache::work(const WorkOptions& options) {
+  const WorkKey key = key_of(options);
+  const auto at = works_.find(key);
+  return at != works_.end() ? at->second : works_.emplace(key, work_of(options)).first->second;
 }
 
 }  // namespace trainyard::predict

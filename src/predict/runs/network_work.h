@@ -15,13 +15,14 @@ struct NamedNetwork {
   Shape input{};  // no dimension: the network's own
 };
 
-// Finds the network that tables of tf_cnn_benchmarks call so, in any of the usual spellings: densenet40-k12,
-// DenseNet40_k12, inception_v3, resnet110_cifar10, alexnet. The name of a network's file is its own. Returns
-// nothing when the zoo has none.
-std::optional<NamedNetwork> find_named_network(std::string_view name);
+// Finds the network that tables of tf_cnn_benchmarks call so on a data set, in any of the usual spellings:
+// densenet40-k12, DenseNet40_k12, inception_v3, resnet110_cifar10, alexnet. A data set that is empty or
+// unknown changes nothing. The name of a network's file is its own. Returns nothing when the zoo has no such
+// network.
+std::optional<NamedNetwork> find_named_network(std::string_view name, std::string_view data_set = "");
 
 // Finds the same; throws Error (config) with the nearest names.
-NamedNetwork named_network(std::string_view name);
+NamedNetwork named_network(std::string_view name, std::string_view data_set = "");
 
 // LiveBytes is the memory of the values that a step makes, when each is freed after its last reader and an
 // elementwise node overwrites an input that dies with it, as in frameworks. Gradients of parameters are
@@ -74,36 +75,38 @@ struct NetworkWork {
 };
 
 struct WorkOptions {
-  std::string network;
+  std::string network;  // of the zoo, or as tables spell it
   std::int64_t batch = 1;
   int classes = 0;  // 0: the network's own
-  Shape input{};    // no dimension: the network's own
+  Shape input{};    // no dimension: as the name says
   ops::Rule optimizer = ops::Rule::sgd;
   networks::generator::Given parameters{};  // of a generated network
 };
 
-// Returns the training step. Throws Error (usage) when there is no such network, (unsupported) when none of
-// ours can be made of its file.
+// Builds the network with its training step. Throws Error (config) naming the nearest network when there is
+// no such one, (unsupported) when none of ours can be made of its file.
 networks::Model training_model(const WorkOptions& options);
 
-// Of a file that no training of ours can be made of (graph_work.h) it is the work of the graph. Throws Error
-// (usage) when there is no such network.
+// Throws as training_model. Of a file that no training of ours can be made of (graph_work.h) it is the work of
+// the graph.
 NetworkWork work_of(const WorkOptions& options);
 
 // Counts the work of any graph that holds a training step. REQUIRES: an update node.
 NetworkWork work_of(const graph::Graph& graph, std::int64_t batch);
 
+// Equal options have equal keys.
+using WorkKey =
+    std::tuple<std::string, std::int64_t, int, std::string, ops::Rule, networks::generator::Given>;
+WorkKey key_of(const WorkOptions& options);
+
 // WorkCache owns the work of networks' training steps, each made once. References stay valid.
 class WorkCache {
  public:
-  // `network` is spelled as in the zoo or a table. Throws Error (config) naming the nearest when there is
-  // none.
-  const NetworkWork& work(const std::string& network, std::int64_t batch, int classes, ops::Rule optimizer,
-                          const networks::generator::Given& parameters = {});
+  // Throws as training_model.
+  const NetworkWork& work(const WorkOptions& options);
 
  private:
-  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, NetworkWork>
-      works_;
+  std::map<WorkKey, NetworkWork> works_;
 };
 
 }  // namespace trainyard::predict

@@ -68,6 +68,7 @@ std::optional<TableRun> run_of_profile(const record::RunRecord& record, const st
   const bool bench = program.find(" bench ") != std::string::npos;
   run.warmup_steps = whole_option(program, "--warmup", bench ? record::default_number("warmup", "bench") : 0);
   run.seconds = seconds;
+  run.end_is_known = true;
   const auto profile = record.details.find("profile");
   if (profile != record.details.end()) run.use = profiled_use(profile->second);
   return run;
@@ -136,16 +137,34 @@ namespace {
 
 constexpr double kImpossible = 4;  // times the peak, whatever the algorithm
 
-// A record itself states how its run ended.
 bool is_impossible(const TableRun& run, const NetworkWork& work, const DeviceSheet& device) {
-  return run.with_start && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
+  return !run.end_is_known && run.steps() * work.flops > kImpossible * device.flops_per_second * run.seconds;
 }
 
 class WorkList {
  public:
   explicit WorkList(std::vector<NetworkWork>& works) : works_(works) {}
 
-  // A run says nothing of a file that is another one now.
+  std::size_t add(const TableRun& run) {
+    const WorkOptions options{.network = run.network,
+                              .batch = run.batch,
+                              .classes = run.classes,
+                              .input = run.input,
+                              .optimizer = run.optimizer,
+                              .parameters = run.parameters};
+    const auto [at, fresh] = positions_.try_emplace(key_of(options), works_.size());
+    if (fresh) works_.push_back(work_of(options));
+    return at->second;
+  }
+
+ private:
+  std::vector<NetworkWork>& works_;
+  std::map<WorkKey, std::size_t> positions_;
+};
+
+// A run says nothing of a file that is another one now.
+class NetworkSums {
+ public:
   void want_unchanged(const TableRun& run) {
     if (run.network_sha256.empty()) return;
     if (!fs::exists(run.network))
@@ -160,24 +179,8 @@ class WorkList {
           run.network, run.network_sha256, known->second);
   }
 
-  std::size_t add(const NamedNetwork& network, const TableRun& run) {
-    const auto key = std::tuple(network.network, run.batch, run.classes, run.optimizer, run.parameters);
-    const auto [at, fresh] = positions_.try_emplace(key, works_.size());
-    if (fresh)
-      works_.push_back(work_of({.network = network.network,
-                                .batch = run.batch,
-                                .classes = run.classes,
-                                .input = network.input,
-                                .optimizer = run.optimizer,
-                                .parameters = run.parameters}));
-    return at->second;
-  }
-
  private:
-  std::vector<NetworkWork>& works_;
-  std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, networks::generator::Given>, std::size_t>
-      positions_;
-  std::map<std::string, std::string> sums_;  // of files of networks
+  std::map<std::string, std::string> sums_;
 };
 
 }  // namespace
@@ -190,31 +193,49 @@ std::vector<std::string> RunSet::networks() const {
   return names;
 }
 
+namespace {
+
+// Returns why a run is left out: the network or the device that is unknown.
+std::optional<std::string> unknown_name(const TableRun& run, const std::vector<DeviceSheet>& devices) {
+  if (!find_named_network(run.network, run.dataset)) return run.network;
+  const bool known = std::any_of(devices.begin(), devices.end(), [&](const DeviceSheet& device) {
+    return same_device_name(device.name, run.device);
+  });
+  return known ? std::nullopt : std::optional(run.device);
+}
+
+// Returns the place of the device among those that rows have.
+std::size_t place_of_device(const DeviceSheet& device, std::vector<DeviceSheet>& seen) {
+  const auto at = std::find(seen.begin(), seen.end(), device);
+  if (at != seen.end()) return static_cast<std::size_t>(at - seen.begin());
+  seen.push_back(device);
+  return seen.size() - 1;
+}
+
+}  // namespace
+
 RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devices, bool skip_unknown) {
   RunSet set;
   WorkList works(set.works);
+  NetworkSums files;
   for (const TableRun& given : table.runs) {
+    if (const auto unknown = unknown_name(given, devices); unknown && skip_unknown) {
+      ++set.skipped[*unknown];
+      continue;
+    }
     RunSet::Row row{given, given.network};
-    std::string unknown = given.network;
-    const auto position = [&]() -> std::size_t {
-      const DeviceSheet& device = find_device(devices, given.device);
-      const auto at = std::find(set.devices.begin(), set.devices.end(), device);
-      if (at != set.devices.end()) return static_cast<std::size_t>(at - set.devices.begin());
-      set.devices.push_back(device);
-      return set.devices.size() - 1;
-    };
     try {
-      const NamedNetwork network = named_network(given.network);
-      works.want_unchanged(given);
-      unknown = given.device;
-      row.device = position();
-      unknown = given.network;
+      files.want_unchanged(given);
+      const NamedNetwork network = network_of(given);
+      row.device = place_of_device(find_device(devices, given.device), set.devices);
       row.run.device = set.devices[row.device].name;
       row.run.network = network.network;
-      row.work = works.add(network, given);
+      row.run.input = network.input;
+      row.work = works.add(row.run);
     } catch (const Error& error) {
-      if (!skip_unknown) fail(ErrorKind::config, "{}: {}", table.source, error.what());
-      ++set.skipped[unknown];
+      if (!skip_unknown || !names_graph_file(given.network))
+        fail(ErrorKind::config, "{}: {}", table.source, error.what());
+      ++set.skipped[given.network];
       continue;
     }
     if (is_impossible(row.run, set.work(row), set.devices[row.device])) row.run.end = RunEnd::oom;

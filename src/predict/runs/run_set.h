@@ -15,8 +15,7 @@ std::optional<TableRun> run_of_profile(const record::RunRecord& record, const st
 // RunSet holds runs with the work of their networks, made once for all equal ones.
 struct RunSet {
   struct Row {
-    TableRun run;         // device and network as they are called here
-    std::string network;  // as the table spells it, which may say more: the size of images
+    TableRun run;  // device and network as they are called here
     std::size_t work = 0, device = 0;
   };
   std::vector<Row> rows;

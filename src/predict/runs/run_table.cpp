@@ -6,50 +6,31 @@
 #include "base/device_spec.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "networks/zoo/zoo.h"
+#include "predict/runs/csv_rows.h"
+#include "predict/runs/data_set.h"
 #include "predict/runs/run_set.h"
 
 namespace trainyard::predict {
 namespace {
 
-// TableDataset holds the images of an epoch and the classes, as the published campaign ran them (its ImageNet
-// is a part).
-struct TableDataset {
-  const char* name;
-  double images;
-  int classes;
-};
-constexpr TableDataset kDatasets[] = {{"cifar10", 50000, 11}, {"imagenet", 64058, 1001}};
-
 // Twice the epochs take at least this much longer, start-up and noise included; crashes take as long.
 constexpr double kGrowth = 1.3;
 
-std::vector<std::string> split_line(std::string_view line) {
-  std::vector<std::string> cells{""};
-  for (const char c : line) {
-    if (c == ',')
-      cells.emplace_back();
-    else if (c != '\r' && c != '"')
-      cells.back() += c;
-  }
-  return cells;
-}
-
 struct CsvLine {
   const std::string& file;
-  int number;
   const std::map<std::string, std::size_t>& columns;
-  std::vector<std::string> cells;
+  const CsvRow& row;
 
   [[noreturn]] void refuse(const std::string& what) const {
-    fail(ErrorKind::config, "{}:{}: {}", file, number, what);
+    fail(ErrorKind::config, "{}:{}: {}", file, row.line, what);
   }
   const std::string& text(const char* column) const {
     const std::size_t at = columns.at(column);
-    if (at >= cells.size())
-      refuse(fmt::format("{} columns, but '{}' is number {}", cells.size(), column, at + 1));
-    return cells[at];
+    if (at >= row.cells.size())
+      refuse(fmt::format("{} columns, but '{}' is number {}", row.cells.size(), column, at + 1));
+    return row.cells[at];
   }
+  bool says(const char* column) const { return columns.contains(column) && !text(column).empty(); }
   double parsed(const char* column) const {  // NaN: no number
     const std::string& cell = text(column);
     double value = 0;
@@ -62,6 +43,12 @@ struct CsvLine {
       refuse(fmt::format("{} '{}': wants a number above 0", column, text(column)));
     return value;
   }
+  std::int64_t whole_number_of(const char* column, std::int64_t most) const {
+    const double value = parsed(column);
+    if (!(value >= 1 && value <= static_cast<double>(most)) || value != std::floor(value))
+      refuse(fmt::format("{} '{}': wants a whole number from 1 to {}", column, text(column), most));
+    return static_cast<std::int64_t>(value);
+  }
   double share_of(const char* column) const {
     const double value = parsed(column);
     if (!(value >= 0 && value <= 1))
@@ -70,28 +57,35 @@ struct CsvLine {
   }
 };
 
+constexpr std::int64_t kMostBatch = 1 << 30, kMostClasses = 100'000'000, kMostSide = 100'000;
+
+void set_data(const CsvLine& line, TableRun& run) {
+  run.dataset = line.text("Dataset");
+  if (line.says("Images")) run.images_per_epoch = line.number_of("Images");
+  if (line.says("Classes")) run.classes = static_cast<int>(line.whole_number_of("Classes", kMostClasses));
+  try {
+    complete_by_data_set(run, line.says("ImageSize") ? line.whole_number_of("ImageSize", kMostSide) : 0);
+  } catch (const Error& error) {
+    line.refuse(error.what());
+  }
+}
+
 TableRun run_of(const CsvLine& line) {
   TableRun run{.device = line.text("GPU"), .network = line.text("Model")};
-  run.batch = static_cast<std::int64_t>(line.number_of("BatchSize"));
-  if (run.batch < 1) line.refuse("BatchSize: at least 1");
+  run.batch = line.whole_number_of("BatchSize", kMostBatch);
   try {
     run.optimizer = optimizer_named(line.text("Optimizer"));
   } catch (const Error& error) {
     line.refuse(error.what());
   }
   run.epochs = line.number_of("Epoch");
-  run.dataset = line.text("Dataset");
-  const auto* dataset = std::find_if(std::begin(kDatasets), std::end(kDatasets),
-                                     [&](const TableDataset& row) { return row.name == run.dataset; });
-  if (dataset == std::end(kDatasets))
-    line.refuse(fmt::format("dataset '{}': one of cifar10, imagenet", run.dataset));
-  run.images_per_epoch = dataset->images;
-  run.classes = dataset->classes;
+  set_data(line, run);
   run.seconds = line.number_of("Execution Time");
-  if (line.columns.contains("Status")) {
+  if (line.says("Status")) {
     const std::string& status = line.text("Status");
     if (status != "ok" && status != "oom") line.refuse(fmt::format("Status '{}': ok or oom", status));
     run.end = status == "oom" ? RunEnd::oom : RunEnd::ok;
+    run.end_is_known = true;
   }
   return run;
 }
@@ -106,30 +100,78 @@ ResourceUse use_of(const CsvLine& line) {
           line.share_of("avg Peak consumption")};
 }
 
-std::map<std::string, std::size_t> columns_of(const std::string& file, std::string_view head) {
+std::map<std::string, std::size_t> columns_of(const std::string& file, const CsvRow& head) {
   std::map<std::string, std::size_t> columns;
-  const std::vector<std::string> names = split_line(head);
-  for (std::size_t i = 0; i < names.size(); ++i) columns[names[i]] = i;
+  for (std::size_t i = 0; i < head.cells.size(); ++i) columns[head.cells[i]] = i;
   for (const char* wanted : {"GPU", "Model", "BatchSize", "Optimizer", "Epoch", "Dataset", "Execution Time"})
     if (!columns.contains(wanted))
       fail(ErrorKind::config,
-           "{}:1: no column '{}'; a table of runs has GPU, Model, BatchSize, Optimizer, Epoch, Dataset and "
+           "{}:{}: no column '{}'; a table of runs has GPU, Model, BatchSize, Optimizer, Epoch, Dataset and "
            "Execution Time",
-           file, wanted);
+           file, head.line, wanted);
   return columns;
 }
 
 // Returns everything on which a run's memory depends.
 auto configuration(const TableRun& run) {
-  return std::tuple(run.device, run.network, run.batch, run.optimizer);
+  const auto named = find_named_network(run.network, run.dataset);
+  const Shape input = run.input.rank() > 0 || !named ? run.input : named->input;
+  return std::tuple(run.device, named ? named->network : run.network, input.to_string(), run.batch,
+                    run.optimizer);
 }
 
-bool has_not_grown(const TableRun& longer, const TableRun& shorter) {
-  return longer.dataset == shorter.dataset && longer.epochs >= 1.9 * shorter.epochs &&
-         longer.seconds < kGrowth * shorter.seconds;
+// Two runs of one configuration and data set, the first of which trained about twice as long.
+bool compare(const TableRun& longer, const TableRun& shorter) {
+  return longer.dataset == shorter.dataset && longer.images_per_epoch == shorter.images_per_epoch &&
+         longer.epochs >= 1.9 * shorter.epochs;
+}
+
+bool has_grown(const TableRun& longer, const TableRun& shorter) {
+  return longer.seconds >= kGrowth * shorter.seconds;
+}
+
+// Returns whether the device's peak rate allows for the run's time, as far as network and device are known. A
+// small network takes most of its time to start, and need not grow with its epochs.
+bool may_have_run(const TableRun& run) {
+  const auto device =
+      std::find_if(known_devices().begin(), known_devices().end(),
+                   [&](const DeviceSheet& one) { return same_device_name(one.name, run.device); });
+  if (device == known_devices().end() || !find_named_network(run.network, run.dataset)) return false;
+  const NamedNetwork network = network_of(run);
+  const double flops = work_of({.network = network.network,
+                                .batch = run.batch,
+                                .classes = run.classes,
+                                .input = network.input,
+                                .optimizer = run.optimizer})
+                           .flops;
+  return run.steps() * flops <= device->flops_per_second * run.seconds;
 }
 
 }  // namespace
+
+NamedNetwork network_of(const TableRun& run) {
+  NamedNetwork network = named_network(run.network, run.dataset);
+  if (run.input.rank() == 0) return network;
+  const networks::NetworkInfo info = networks::find_network(network.network, run.parameters);
+  if (info.reads_sequences())
+    fail(ErrorKind::config, "ImageSize {}: network '{}' reads sequences", run.input[1], network.network);
+  network.input = run.input;
+  return network;
+}
+
+void complete_by_data_set(TableRun& run, std::int64_t image_size) {
+  const DataSetSheet* data = find_data_set(run.dataset);
+  if (data == nullptr && !(run.images_per_epoch > 0)) {
+    std::string known;
+    for (const DataSetSheet& sheet : known_data_sets())
+      known += (known.empty() ? "" : ", ") + std::string(sheet.name);
+    fail(ErrorKind::config, "dataset '{}': one of {}; of another one the images of an epoch have to be given",
+         run.dataset, known);
+  }
+  if (data != nullptr && !(run.images_per_epoch > 0)) run.images_per_epoch = data->images;
+  if (data != nullptr && run.classes == 0) run.classes = data->classes;
+  if (image_size > 0) run.input = {data != nullptr ? data->image[0] : 3, image_size, image_size};
+}
 
 // A decoupled decay and Nesterov's momentum take the time and memory of the rules that they vary.
 ops::Rule optimizer_named(const std::string& name) {
@@ -148,43 +190,42 @@ backend::Precision precision_named(const std::string& name) {
 
 void mark_crashes(std::vector<TableRun>& runs) {
   std::map<decltype(configuration(runs[0])), std::vector<TableRun*>> alike;
-  for (TableRun& run : runs) alike[configuration(run)].push_back(&run);
+  for (TableRun& run : runs)
+    if (!run.end_is_known) alike[configuration(run)].push_back(&run);
   for (auto& [key, members] : alike) {
-    const bool crashed =
-        std::any_of(members.begin(), members.end(), [&members = members](const TableRun* longer) {
-          return std::any_of(members.begin(), members.end(),
-                             [&](const TableRun* shorter) { return has_not_grown(*longer, *shorter); });
-        });
-    if (!crashed) continue;
-    for (TableRun* run : members) run->end = RunEnd::oom;
+    bool crashed = false, grown = false;
+    for (const TableRun* longer : members)
+      for (const TableRun* shorter : members) {
+        if (!compare(*longer, *shorter)) continue;
+        grown = grown || has_grown(*longer, *shorter);
+        crashed = crashed || (!has_grown(*longer, *shorter) && !may_have_run(*longer));
+      }
+    for (TableRun* run : members) {
+      if (crashed) run->end = RunEnd::oom;
+      run->end_is_known = crashed || grown;
+    }
   }
 }
 
 RunTable read_run_csv(const std::filesystem::path& path) {
   const std::vector<std::byte> bytes = read_file(path);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string file = path.string();
+  const std::vector<CsvRow> rows =
+      parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
   RunTable table{file, {}};
-  std::map<std::string, std::size_t> columns;
-  std::map<std::tuple<std::string, std::string, std::int64_t, ops::Rule, std::string, double>, std::size_t>
-      seen;
-  int number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (line.empty() || line == "\r") continue;
-    if (columns.empty()) {
-      columns = columns_of(file, line);
-      continue;
-    }
-    const CsvLine csv{file, number, columns, split_line(line)};
-    const TableRun run = run_of(csv);
-    const auto [at, fresh] = seen.try_emplace(
-        {run.device, run.network, run.batch, run.optimizer, run.dataset, run.epochs}, table.runs.size());
+  if (rows.empty()) fail(ErrorKind::config, "{}: no runs", file);
+  const std::map<std::string, std::size_t> columns = columns_of(file, rows[0]);
+  const auto key_of_run = [](const TableRun& run) {
+    return std::tuple(run.device, run.network, run.batch, run.optimizer, run.dataset, run.epochs,
+                      run.images_per_epoch, run.classes, run.input.to_string());
+  };
+  std::map<decltype(key_of_run(TableRun{})), std::size_t> seen;
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    const CsvLine line{file, columns, rows[r]};
+    const TableRun run = run_of(line);
+    const auto [at, fresh] = seen.try_emplace(key_of_run(run), table.runs.size());
     if (fresh) table.runs.push_back(run);
-    if (says_use(columns)) table.runs[at->second].use.push_back(use_of(csv));
+    if (says_use(columns)) table.runs[at->second].use.push_back(use_of(line));
   }
   if (table.runs.empty()) fail(ErrorKind::config, "{}: no runs", file);
   mark_crashes(table.runs);
@@ -260,6 +301,7 @@ std::optional<TableRun> run_of_record(const record::RunRecord& record, const std
   run.images_per_epoch = static_cast<double>(batch);
   run.warmup_steps = 0;
   run.with_start = false;
+  run.end_is_known = true;
   run.end = oom ? RunEnd::oom : RunEnd::ok;
   if (oom) return run;
   run.seconds = static_cast<double>(steps) * stats::median(record.step_seconds);

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "backend/kernel.h"
-#include "networks/generator/parameter.h"
-#include "ops/update.h"
+#include "predict/runs/network_work.h"
 #include "record/run_record.h"
 
 namespace trainyard::predict {
@@ -40,10 +39,12 @@ struct TableRun {
   std::string dataset;
   double images_per_epoch = 0;
   int classes = 0;
+  Shape input{};  // of the network; no dimension: as name and data set say
   double seconds = 0;
   bool with_start = true;    // the seconds are of the whole process, not of its steps alone
   double warmup_steps = 10;  // before those of the epochs
   RunEnd end = RunEnd::ok;
+  bool end_is_known = false;              // table or record says it, or the time tells it (mark_crashes)
   std::vector<ResourceUse> use;           // empty: the table does not say
   networks::generator::Given parameters;  // of a generated network
   backend::Precision precision = backend::Precision::f32;
@@ -55,6 +56,15 @@ struct TableRun {
   double steps() const { return warmup_steps + epochs * images_per_epoch / static_cast<double>(batch); }
 };
 
+// Returns the network of a run, by its name and its data set. Throws Error (config) naming the nearest
+// network where there is none of this name.
+NamedNetwork network_of(const TableRun& run);
+
+// Sets what the data set says and the run does not: images of an epoch and classes; and, above 0, rows and
+// columns of images. Throws Error (config) listing the known data sets where another one comes without its
+// images.
+void complete_by_data_set(TableRun& run, std::int64_t image_size = 0);
+
 // Throws Error (config) listing the known optimizers.
 ops::Rule optimizer_named(const std::string& name);
 backend::Precision precision_named(const std::string& name);
@@ -65,9 +75,10 @@ struct RunTable {
 };
 
 // Reads columns GPU, Model, BatchSize, Optimizer, Epoch, Dataset and Execution Time, in any order, and
-// optionally Status (ok or oom). Rows of one run that differ in other columns (the file has one for each
-// resource) are merged. Runs that ended early because memory ran out are recognised by their time
-// (mark_crashes). Errors name file, line and the allowed values.
+// optionally Status (ok or oom), Images of an epoch, Classes and ImageSize, which say more than the data set.
+// Rows of one run that differ in other columns (the file has one for each resource) are merged. Runs that
+// ended early because memory ran out are recognised by their time (mark_crashes). Errors name file, line and
+// the allowed values.
 RunTable read_run_csv(const std::filesystem::path& path);
 
 // Takes records of `train` and `bench` that have network, batch and steps, and those of `profile` whose
@@ -80,8 +91,10 @@ RunTable table_of_records(const std::vector<record::RunRecord>& records, const s
 // Reads a CSV table, a record file, a folder of them, or a file with one record a line (.jsonl, .jsonl.gz).
 RunTable read_runs(const std::filesystem::path& path, const std::string& device_of_records = "");
 
-// A run whose time does not grow with its epochs did not run them. All runs of that network, batch and
-// optimizer on that device then count as out of memory, because that stops a configuration every time.
+// A run whose time does not grow with its epochs, and that would have needed more than the device's peak
+// rate, did not run them. All runs of that network, batch and optimizer on that device then count as out of
+// memory, because that stops a configuration every time. Where the time grows, they ran. A run that says
+// itself how it ended is believed.
 void mark_crashes(std::vector<TableRun>& runs);
 
 // Maps the names in tables and profiles to gpu_util, gpu_memory_util, gpu_memory, cpu_util, host_memory;

@@ -56,6 +56,74 @@ TEST(RunTableTest, RunsThatDoNotGrowWithTheirEpochsRanOutOfMemory) {
   EXPECT_EQ(table.runs[3].end, RunEnd::ok);
 }
 
+TEST(RunTableTest, SmallNetworksMayTakeMostOfTheirTimeToStart) {
+  const TestFolder folder;
+  const RunSet set = prepare_runs(
+      table_of(folder,
+               "GTX1080,trivial,64,sgd,10,cifar10,CPU,30\nGTX1080,trivial,64,sgd,20,cifar10,CPU,37\n"),
+      known_devices());
+  EXPECT_EQ(set.rows[0].run.end, RunEnd::ok);
+  EXPECT_EQ(set.rows[1].run.end, RunEnd::ok);
+}
+
+// Such a run is of another network than its name says, which its error has to show.
+TEST(RunTableTest, RunsThatGrowWithTheirEpochsRanWhateverTheirSpeed) {
+  const TestFolder folder;
+  const RunSet set = prepare_runs(
+      table_of(folder, "GTX1080,vgg16,64,sgd,10,cifar10,CPU,100\nGTX1080,vgg16,64,sgd,20,cifar10,CPU,195\n"),
+      known_devices());
+  EXPECT_EQ(set.rows[0].run.end, RunEnd::ok);
+  EXPECT_EQ(set.rows[1].run.end, RunEnd::ok);
+}
+
+TEST(RunTableTest, AStatusIsBelieved) {
+  const TestFolder folder;
+  const RunSet set =
+      prepare_runs(table_of(folder,
+                            "GTX1080,vgg16,64,adam,10,cifar10,20,ok\nGTX1080,vgg16,64,adam,20,cifar10,21,ok\n"
+                            "GTX1080,vgg16,32,adam,20,cifar10,5400,oom\n",
+                            "GPU,Model,BatchSize,Optimizer,Epoch,Dataset,Execution Time,Status\n"),
+                   known_devices());
+  EXPECT_EQ(set.rows[0].run.end, RunEnd::ok);
+  EXPECT_EQ(set.rows[1].run.end, RunEnd::ok);
+  EXPECT_EQ(set.rows[2].run.end, RunEnd::oom);
+}
+
+TEST(RunTableTest, ColumnsSayMoreThanTheDataSet) {
+  const TestFolder folder;
+  const RunTable table =
+      table_of(folder,
+               "GTX1080,lenet,10,sgd,1,coco,100,1000,7,\n"
+               "GTX1080,vgg16,10,sgd,1,imagenet,100,1281170,,64\n"
+               "GTX1080,lenet,10,sgd,1,mnist,100,,,\n",
+               "\xEF\xBB\xBFGPU,Model,BatchSize,Optimizer,Epoch,Dataset,Execution Time,Images,"
+               "Classes,ImageSize\n");
+  ASSERT_EQ(table.runs.size(), 3u);
+  EXPECT_EQ(table.runs[0].steps(), 110);
+  EXPECT_EQ(table.runs[0].classes, 7);
+  EXPECT_EQ(table.runs[1].steps(), 10 + 128117);
+  EXPECT_EQ(table.runs[1].classes, 1001);
+  EXPECT_EQ(network_of(table.runs[1]).input, (Shape{3, 64, 64}));
+  EXPECT_EQ(table.runs[2].steps(), 6010);
+  EXPECT_EQ(network_of(table.runs[2]).input, (Shape{1, 28, 28}));
+}
+
+TEST(RunTableTest, WithADataSetANameMayMeanAnotherNetwork) {
+  const TestFolder folder;
+  const RunSet set = prepare_runs(
+      table_of(folder,
+               "GTX1080,alexnet,8,sgd,1,cifar10,CPU,100\nGTX1080,alexnet,8,sgd,1,imagenet,CPU,900\n"
+               "GTX1080,trivial,8,sgd,1,cifar10,CPU,100\nGTX1080,trivial,8,sgd,1,imagenet,CPU,900\n"),
+      known_devices());
+  EXPECT_EQ(set.rows[0].run.network, "cifarnet");
+  EXPECT_EQ(set.rows[1].run.network, "alexnet_v2");
+  EXPECT_EQ(set.work(set.rows[0]).input_bytes, 8 * (3 * 32 * 32 + 1) * 4);
+  EXPECT_EQ(set.work(set.rows[1]).input_bytes, 8 * (3 * 227 * 227 + 1) * 4);
+  EXPECT_EQ(set.work(set.rows[2]).parameters, 3 * 32 * 32 + 1 + 2 * 4096 + 4097 * 11);
+  EXPECT_GT(set.work(set.rows[3]).input_bytes, 50 * set.work(set.rows[2]).input_bytes);
+  EXPECT_GT(set.work(set.rows[1]).saved_bytes, 5 * set.work(set.rows[0]).saved_bytes);
+}
+
 TEST(RunTableTest, RunsFasterThanTheDeviceCanBeDidNotRun) {
   const TestFolder folder;
   const RunSet set = prepare_runs(
@@ -76,6 +144,11 @@ TEST(RunTableTest, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(complaint_about("GTX1080,vgg11,8,sgd,10,cifar10,CPU,nan\n").find("Execution Time 'nan'"),
             std::string::npos);
   EXPECT_NE(complaint_about("GTX1080,vgg11\n").find("2 columns"), std::string::npos);
+  const std::string sized = "GPU,Model,BatchSize,Optimizer,Epoch,Dataset,Execution Time,ImageSize\n";
+  EXPECT_NE(complaint_about("GTX1080,vgg11,8,sgd,10,cifar10,9,1.5\n", sized).find("ImageSize '1.5'"),
+            std::string::npos);
+  EXPECT_NE(complaint_about("GTX1080,vgg11,8,sgd,10,coco,9,\n", sized).find("images of an epoch"),
+            std::string::npos);
   EXPECT_NE(complaint_about("", "GPU,Model\n").find("no column 'BatchSize'"), std::string::npos);
   EXPECT_NE(complaint_about("").find("no runs"), std::string::npos);
 }
@@ -202,6 +275,18 @@ TEST(NetworkNameTest, UsualSpellingsAreFound) {
                                      {"trivial", "trivial"}})
     EXPECT_EQ(named_network(given).network, found) << given;
   EXPECT_EQ(named_network("alexnet").input[1], 227);
+  EXPECT_EQ(named_network("alexnet", "imagenet").input[1], 227);
+  for (const auto& [name, data] :
+       {std::pair("alexnet", "cifar10"), {"AlexNet", "CIFAR-100"}, {"alexnet_cifar10", ""}}) {
+    EXPECT_EQ(named_network(name, data).network, "cifarnet") << name;
+    EXPECT_EQ(named_network(name, data).input, (Shape{3, 32, 32})) << name;
+  }
+  EXPECT_EQ(named_network("trivial", "cifar10").input, (Shape{3, 32, 32}));
+  EXPECT_EQ(named_network("trivial", "mnist").input, (Shape{1, 28, 28}));
+  EXPECT_EQ(named_network("lenet", "mnist").input, (Shape{1, 28, 28}));
+  for (const char* name : {"vgg16", "resnet20", "lenet"})
+    EXPECT_EQ(named_network(name, "cifar10").input.rank(), 0) << "it has the images of its class";
+  EXPECT_EQ(named_network("transformer", "mnist").input.rank(), 0);
   EXPECT_FALSE(find_named_network("nasnet"));
   EXPECT_FALSE(find_named_network("resnet51"));
   EXPECT_FALSE(find_named_network(""));
