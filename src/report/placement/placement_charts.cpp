@@ -306,7 +306,7 @@ Chart make_policies_chart(const PlacementView& view) {
     }
   rows.push_back({{"kind", std::string("bound")},
                   {"panel", panels[1]},
-                  {"time", place::makespan_bound_seconds(view.problem) / unit.seconds}});
+                  {"time", view.bounds.makespan_seconds / unit.seconds}});
   chart.spec = finish_spec(fill_spec(kPoliciesView, {{"policies", to_json(names)},
                                                      {"unit", to_json(std::string(unit.name))},
                                                      {"alarm", to_json(std::string(kAlarmColour))},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "place/bounds.h"
 #include "place/simulate.h"
 #include "report/chart.h"
 #include "report/spec.h"
@@ -11,12 +12,15 @@ struct PolicyFigures {
   std::string name, description;
   std::string left_out{};  // why, where it cannot be
   double mean_completion_seconds = 0, makespan_seconds = 0, utilisation = 0, out_of_memory = 0;
+  double median_completion_seconds = 0, p95_completion_seconds = 0, mean_slowdown = 0;
+  double fairness = 0, stops = 0;  // fairness 0: jobs have no users
 };
 
 // All that the page of a placement sees.
 struct PlacementView {
   std::string title{};  // what the jobs are from
   place::Problem problem{};
+  place::Bounds bounds{};
   std::vector<std::string> families{};  // of each job's network; empty text: not known
   std::vector<PolicyFigures> policies{};
   std::string shown{};                      // the policy of `outcome`

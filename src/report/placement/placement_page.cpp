@@ -35,8 +35,7 @@ std::string placement_in_words(const PlacementView& view) {
     text += fmt::format(" By {} ({}) a job is done {} after its arrival on average, and all are after {}.",
                         shown->name, shown->description, format_seconds(shown->mean_completion_seconds),
                         format_seconds(shown->makespan_seconds));
-    text +=
-        fmt::format(" No schedule ends before {}.", format_seconds(place::makespan_bound_seconds(problem)));
+    text += fmt::format(" No schedule ends before {}.", format_seconds(view.bounds.makespan_seconds));
   }
   if (view.policies.size() > 1)
     text += fmt::format(
