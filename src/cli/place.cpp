@@ -23,8 +23,11 @@ struct PlaceOptions {
   bool json = false;
 };
 
+// Where it ran; where it never did and it is decided when it starts, nowhere yet.
 std::string slot_of(const study::RunState& state) {
-  return record::to_text(state.planned.settings.at("slot"));
+  const record::Settings& settings = state.result ? state.result->asked : state.planned.settings;
+  const auto at = settings.find("slot");
+  return at == settings.end() ? "" : record::to_text(at->second);
 }
 
 Json json_of_run(const study::RunState& state) {
@@ -104,7 +107,8 @@ int run_place(const PlaceOptions& options) {
   const process::StopRequest guard;
   study::StudyProgress submitted;
   if (!options.submit.empty())
-    submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
+    submitted = submit_placement(problem, requests, results[0].first,
+                                 {options.submit, results[0].policy, options.out});
   const int submitted_well = submitted_code(submitted);
   const int code = submitted_well != 0 ? submitted_well : placed_code(problem, results);
   if (!options.json) {

@@ -52,11 +52,13 @@ std::function<int()> declare_place(Command& command);
 
 struct SubmitPlacement {
   std::string launcher;  // local or slurm
+  const place::Policy* policy = nullptr;
   std::filesystem::path out;
 };
 
-// Starts every placed job as `trainyard train`, through the launchers of studies: those of one slot in the
-// order of their starts, one at a time, beside those of the others. The folder is a study's; killed or
+// Starts every placed job as `trainyard train`. On this machine arrivals are waited for, and the policy
+// decides anew whenever a job arrives or ends; on Slurm those of one slot run in the order of their starts,
+// one at a time, beside those of the others. The folder is a study's; killed or
 // interrupted, the same call goes on where it stopped. Error (usage) when the folder holds another placement
 // or something else.
 study::StudyProgress submit_placement(const place::Problem& problem,

@@ -141,7 +141,31 @@ class PlanScheduler : public Scheduler {
   std::vector<char> planned_;  // is each job in it
 };
 
+class FixedScheduler : public Scheduler {
+ public:
+  explicit FixedScheduler(Plan plan) : plan_(std::move(plan)) {}
+
+  Decision decide(const LiveQueue& queue, double /*now*/) override {
+    const std::set<std::size_t> waiting(queue.waiting().begin(), queue.waiting().end());
+    Decision decision;
+    for (std::size_t slot = 0; slot < plan_.size(); ++slot) {
+      if (!queue.is_free(slot)) continue;
+      const auto next = std::find_if(plan_[slot].begin(), plan_[slot].end(),
+                                     [&](std::size_t job) { return waiting.contains(job); });
+      if (next != plan_[slot].end()) decision.starts.push_back({*next, {slot}, "as it was placed"});
+    }
+    return decision;
+  }
+
+ private:
+  Plan plan_;
+};
+
 }  // namespace
+
+std::unique_ptr<Scheduler> make_fixed_scheduler(Plan plan) {
+  return std::make_unique<FixedScheduler>(std::move(plan));
+}
 
 std::unique_ptr<Scheduler> make_plan_scheduler(const Problem& problem, Goal goal, bool stops) {
   const auto several =

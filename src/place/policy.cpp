@@ -8,12 +8,12 @@ namespace {
 
 Policy on_arrival(const char* name, const char* description, Order order,
                   Choice (*choose)(const ScheduleState&, const Job&), bool checks_memory = true) {
-  return {name, description, choose, order, checks_memory, nullptr};
+  return {name, description, choose, order, checks_memory};
 }
 
 Policy at_events(const char* name, const char* description,
-                 std::unique_ptr<Scheduler> (*schedule)(const Problem&)) {
-  return {name, description, nullptr, Order::arrival, true, schedule};
+                 std::unique_ptr<Scheduler> (*schedule)(const Problem&), bool stops = false) {
+  return {name, description, nullptr, Order::arrival, true, schedule, stops};
 }
 
 template <Turn turn>
@@ -33,7 +33,7 @@ const std::vector<Policy>& all_policies() {
       at_events("least-jct", "planned for the least mean JCT, anew when jobs arrive",
                 by_plan<Goal::completion>),
       at_events("srpt", "likewise, and jobs that run are stopped for shorter ones",
-                by_plan<Goal::completion, true>),
+                by_plan<Goal::completion, true>, true),
       at_events("least-makespan", "planned so that the last job ends first, anew when jobs arrive",
                 by_plan<Goal::makespan>),
       at_events("fair", "the user who got least first, on a device that is free",

@@ -28,6 +28,7 @@ struct Policy {
   Order order = Order::arrival;
   bool checks_memory = true;  // false: the scores of GPUAlloc, which place jobs where they cannot run
   std::unique_ptr<Scheduler> (*schedule)(const Problem& problem) = nullptr;
+  bool stops = false;  // jobs that run
 };
 
 const std::vector<Policy>& all_policies();

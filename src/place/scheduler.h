@@ -42,4 +42,7 @@ std::unique_ptr<Scheduler> make_list_scheduler(const Problem& problem, Turn turn
 enum class Goal { completion, makespan };
 std::unique_ptr<Scheduler> make_plan_scheduler(const Problem& problem, Goal goal, bool stops);
 
+// Keeps to a plan: a slot takes the first of its jobs that has arrived.
+std::unique_ptr<Scheduler> make_fixed_scheduler(std::vector<std::vector<std::size_t>> plan);
+
 }  // namespace trainyard::place
