@@ -5,6 +5,7 @@
 
 #include "place/area_prices.h"
 #include "place/least_completion.h"
+#include "place/time_prices.h"
 
 namespace trainyard::place {
 
@@ -13,16 +14,15 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostExactJobs = 500, kMostExactCells = 100'000;
 
-struct BoundJob {
-  double arrival = 0, shortest = 0, devices = 1;
-  std::vector<double> seconds;  // on each kind
+struct BoundJob : TimedJob {
+  double shortest = 0;  // on any kind
 };
 
 std::vector<BoundJob> placeable_jobs(const Problem& problem) {
   std::vector<BoundJob> jobs;
   for (const Job& job : problem.jobs) {
     if (!(shortest_seconds(problem, job) < kNever)) continue;
-    BoundJob one{job.arrival_seconds, kNever, static_cast<double>(job.devices), {}};
+    BoundJob one{{job.arrival_seconds, static_cast<double>(job.devices), {}}, kNever};
     for (const Option& option : job.options) {
       one.seconds.push_back(option.fits ? option.true_seconds : kNever);
       one.shortest = std::min(one.shortest, one.seconds.back());
@@ -112,6 +112,49 @@ double best_completion_by_area(const std::vector<BoundJob>& jobs, const AreaInpu
   return best;
 }
 
+// How many jobs there are in that schedule, beyond those that have a device, is what a second of a device is
+// worth: so long they wait.
+TimePrices first_prices(const std::vector<BoundJob>& jobs, const AreaInput& area, const AreaPrices& prices) {
+  constexpr std::size_t kSpans = 300;
+  const std::vector<double> costs = costs_of(area, prices);
+  double devices = 0, end = 0, longest = 0;
+  for (const double one : area.devices) devices += one;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    end = std::max(end, jobs[i].arrival) + costs[i];
+    longest = std::max(longest, jobs[i].shortest);
+  }
+  TimePrices times{(end + longest) / kSpans, {}};
+  std::vector<double> waiting(kSpans, 0.0);
+  std::priority_queue<double, std::vector<double>, std::greater<>> live;  // what is left of each
+  std::size_t next = 0;
+  for (std::size_t span = 0; span < kSpans; ++span) {
+    const double now = times.span_seconds * static_cast<double>(span);
+    for (; next < jobs.size() && jobs[next].arrival <= now; ++next) live.push(costs[next]);
+    waiting[span] = std::max(0.0, static_cast<double>(live.size()) - devices);
+    for (double room = times.span_seconds; room > 0 && !live.empty();) {
+      const double cost = live.top();
+      live.pop();
+      if (cost > room) live.push(cost - room);
+      room -= cost;
+    }
+  }
+  for (std::size_t kind = 0; kind < area.kinds(); ++kind) {
+    times.of_kind.push_back(waiting);
+    for (double& price : times.of_kind.back()) price *= prices[kind];
+  }
+  return times;
+}
+
+// `known`: the bound by area.
+double completion_by_time(const std::vector<BoundJob>& jobs, const AreaInput& area, const AreaPrices& prices,
+                          double known) {
+  double arrivals = 0;
+  for (const BoundJob& job : jobs) arrivals += job.arrival;
+  return raise_completion_bound(std::vector<TimedJob>(jobs.begin(), jobs.end()), area.devices,
+                                first_prices(jobs, area, prices), known + arrivals) -
+         arrivals;
+}
+
 // With jobs of one device that are all there from the start, the best plan without stops can be had.
 std::optional<double> least_completion(const Problem& problem, const std::vector<BoundJob>& jobs) {
   const bool simple = std::all_of(jobs.begin(), jobs.end(),
@@ -135,11 +178,11 @@ Bounds bounds_of(const Problem& problem) {
   const AreaInput area = area_of(problem, jobs);
   const AreaPrices prices = area_prices(area);
   Bounds bounds{.makespan_seconds = makespan_bound(jobs, costs_of(area, prices))};
+  double total = 0;
+  for (const BoundJob& job : jobs) total += job.shortest;
+  total = std::max(total, best_completion_by_area(jobs, area, prices));
   const std::optional<double> least = least_completion(problem, jobs);
-  double total = least ? *least : best_completion_by_area(jobs, area, prices);
-  double alone = 0;
-  for (const BoundJob& job : jobs) alone += job.shortest;
-  total = std::max(total, alone);
+  total = least ? *least : completion_by_time(jobs, area, prices, total);
   bounds.exact = least.has_value();
   bounds.mean_completion_seconds = total / static_cast<double>(jobs.size());
   return bounds;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// So many jobs are assigned exactly when they come at once, and so many whenever anything happened.
-constexpr std::size_t kMostAtOnce = 500, kMostEachTime = 60, kMostCells = 100'000;
+// So many jobs are assigned exactly when they come at once; later so many jobs x jobs x slots.
+constexpr std::size_t kMostAtOnce = 500, kMostCells = 100'000, kMostAnew = 100'000;
 
 class PlanScheduler : public Scheduler {
  public:
@@ -24,8 +24,7 @@ class PlanScheduler : public Scheduler {
 
   Decision decide(const LiveQueue& queue, double now) override {
     const std::vector<std::size_t> fresh = newcomers(queue);
-    if (!fresh.empty() || (!queue.waiting().empty() && queue.waiting().size() <= kMostEachTime))
-      plan(queue, now, fresh);
+    if (!queue.waiting().empty() && (!fresh.empty() || is_quick(queue))) plan(queue, now, fresh);
     for (const std::size_t job : queue.waiting()) planned_[job] = 1;
     Decision decision;
     if (stops_ && !fresh.empty()) stop_for(queue, now, fresh, decision);
@@ -52,6 +51,11 @@ class PlanScheduler : public Scheduler {
     return fresh;
   }
 
+  bool is_quick(const LiveQueue& queue) const {
+    const std::size_t jobs = queue.waiting().size();
+    return jobs * jobs * problem_.slots.size() <= kMostAnew;
+  }
+
   // Jobs are those that wait, by their place in `waiting`.
   PlanInput input_of(const LiveQueue& queue, double now) const {
     PlanInput input{.jobs = queue.waiting().size(), .free_seconds = {}, .kinds = {}};
@@ -75,9 +79,8 @@ class PlanScheduler : public Scheduler {
         for (std::size_t& job : planned) job = waiting[job];
     };
     const bool all_are_fresh = fresh.size() == jobs;
-    if (goal_ == Goal::makespan && (all_are_fresh || jobs <= kMostEachTime))
-      return anew(search_least_makespan);
-    if (jobs <= (all_are_fresh ? kMostAtOnce : kMostEachTime) && jobs * slots <= kMostCells)
+    if (goal_ == Goal::makespan && (all_are_fresh || is_quick(queue))) return anew(search_least_makespan);
+    if (is_quick(queue) || (all_are_fresh && jobs <= kMostAtOnce && jobs * slots <= kMostCells))
       return anew(assign_least_completion);
     if (all_are_fresh) return anew(search_least_completion);
     // Those that were planned before stay where they are.

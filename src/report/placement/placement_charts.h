@@ -52,14 +52,18 @@ TimeUnit unit_for(double longest_seconds);
 Chart make_gantt_chart(const PlacementView& view);
 // Draws a row a job: it waits, then it runs.
 Chart make_jobs_chart(const PlacementView& view);
+// Draws how many jobs wait and how many devices work, over time.
+Chart make_queue_chart(const PlacementView& view);
 // Mean JCT and makespan of policies, where there are several.
 Chart make_policies_chart(const PlacementView& view);
 
 // Draws every chart, in the order of the page; those without data say why they are left out.
 std::vector<Chart> make_placement_charts(const PlacementView& view);
 
-// Shared by charts of jobs: what a decision is, with times in that unit and as text for tooltips.
-Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit);
+// Shared by charts of jobs: a stretch of a decision on one of its slots, with times in that unit and as text
+// for tooltips.
+Row decision_row(const PlacementView& view, const place::Placement& decision, std::size_t stretch,
+                 std::size_t slot, const TimeUnit& unit);
 // This text is JSON of the tooltip for such rows.
 extern const char* const kDecisionTooltip;
 
