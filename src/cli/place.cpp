@@ -1,160 +1,33 @@
 #include "cli/place.h"
 
-#include <ctime>
+#include <limits>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
-#include "cli/progress_bar.h"
-#include "cli/text_table.h"
 #include "predict/read_predictor.h"
-#include "predict/runs/run_set.h"
 #include "process/stop_request.h"
-#include "report/placement/placement_charts.h"
-#include "report/placement/placement_page.h"
 
 namespace trainyard::cli {
 
 namespace {
 
-report::PlacementView placement_view(const PlacePageInput& input) {
-  report::PlacementView view{.title = input.jobs.filename().string(), .problem = input.problem};
-  view.orders = input.orders;
-  view.error = input.error;
-  for (const place::JobRequest& request : input.requests) {
-    const auto network = predict::find_named_network(request.run.network, request.run.dataset);
-    view.families.push_back(network ? predict::family_of(network->network) : "");
-  }
-  for (const PolicyResult& result : input.results)
-    view.policies.push_back({result.policy->name, result.policy->description, result.left_out,
-                             result.mean_completion_seconds, result.makespan_seconds, result.utilisation,
-                             result.out_of_memory});
-  const report::PolicyFigures* best = report::best_policy(view.policies);
-  if (best == nullptr) return view;
-  view.shown = best->name;
-  // When jobs are shuffled, the first outcome numbers them in another order than the problem does.
-  if (input.orders == 0)
-    view.outcome = input.results[static_cast<std::size_t>(best - view.policies.data())].first;
-  return view;
-}
-
-}  // namespace
-
-WrittenFiles write_place_page(const PageFiles& files, const PlacePageInput& input, bool quiet) {
-  const report::PlacementView view = placement_view(input);
-  const std::vector<report::Chart> charts = report::make_placement_charts(view);
-  return write_page(
-      files, charts, {.cache = {}, .progress = terminal_progress(quiet)}, [&](const auto& libraries) {
-        return report::make_placement_page(view, charts, libraries, static_cast<double>(std::time(nullptr)));
-      });
-}
-
-namespace {
-
-using place::Outcome;
-using place::Policy;
 using place::Problem;
 
 struct PlaceOptions {
   std::filesystem::path jobs, cluster, model, out = "placement";
   std::string submit;
-  std::string policy = "earliest-finish-shortest";
-  double error = 0;
-  std::uint64_t seed = 1;
-  int orders = 0;
+  PlaceTrial trial;
   PageFiles page;
   bool json = false;
 };
 
-PolicyResult result_of(const Problem& given, const Policy& policy, const PlaceOptions& options) {
-  PolicyResult result{.policy = &policy};
-  const int orders = std::max(options.orders, 1);
-  for (int i = 0; i < orders; ++i) {
-    Problem problem = given;
-    const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(i);
-    if (options.orders > 0) place::shuffle_jobs(problem, seed);
-    if (options.error > 0) place::inject_error(problem, options.error, seed);
-    Outcome outcome = place::simulate(problem, policy, seed);
-    result.mean_completion_seconds += outcome.mean_completion_seconds / orders;
-    result.makespan_seconds += outcome.makespan_seconds / orders;
-    result.utilisation += outcome.utilisation / orders;
-    result.out_of_memory += static_cast<double>(outcome.out_of_memory) / orders;
-    if (i == 0) result.first = std::move(outcome);
-  }
-  return result;
-}
-
-std::vector<PolicyResult> results_of(const Problem& problem, const PlaceOptions& options) {
-  if (options.policy != "all") return {result_of(problem, place::find_policy(options.policy), options)};
-  std::vector<PolicyResult> results;
-  for (const Policy& policy : place::all_policies()) try {
-      results.push_back(result_of(problem, policy, options));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::config) throw;
-      results.push_back({.policy = &policy, .left_out = error.what()});
-    }
-  return results;
-}
-
-std::string decision_text(const Problem& problem, const place::Placement& decision) {
-  return fmt::format("{} on {}: {}{}", problem.jobs[decision.job].name, problem.slots[decision.slot].name,
-                     decision.reason, decision.out_of_memory ? "; it ran out of memory" : "");
-}
-
-Json json_of_decision(const Problem& problem, const place::Placement& decision) {
-  const place::Option& option = problem.jobs[decision.job].options[problem.slots[decision.slot].kind];
-  return {{"job", problem.jobs[decision.job].name},
-          {"slot", problem.slots[decision.slot].name},
-          {"reason", decision.reason},
-          {"predicted_seconds", option.seconds},
-          {"start_seconds", decision.start_seconds},
-          {"end_seconds", decision.end_seconds},
-          {"out_of_memory", decision.out_of_memory}};
-}
-
-Json json_of_result(const Problem& problem, const PolicyResult& result, bool decisions) {
-  Json json{{"policy", result.policy->name}};
-  if (!result.left_out.empty()) {
-    json["left_out"] = result.left_out;
-    return json;
-  }
-  json["mean_completion_seconds"] = result.mean_completion_seconds;
-  json["makespan_seconds"] = result.makespan_seconds;
-  json["utilisation"] = result.utilisation;
-  json["out_of_memory"] = result.out_of_memory;
-  if (!decisions) return json;
-  json["energy_joules"] = result.first.energy_joules;
-  json["price"] = result.first.price;
-  json["unplaced"] = Json::array();
-  for (const std::size_t job : result.first.unplaced) json["unplaced"].push_back(problem.jobs[job].name);
-  json["decisions"] = Json::array();
-  for (const place::Placement& decision : result.first.decisions)
-    json["decisions"].push_back(json_of_decision(problem, decision));
-  return json;
-}
-
-void print_results(const Problem& problem, const std::vector<PolicyResult>& results, bool decisions) {
-  if (decisions) {
-    for (const place::Placement& decision : results[0].first.decisions)
-      fmt::print("{}\n", decision_text(problem, decision));
-    for (const std::size_t job : results[0].first.unplaced)
-      fmt::print("{} nowhere: it fits into the memory of no device\n", problem.jobs[job].name);
-    fmt::print("\n");
-  }
-  TextTable table({"policy", "mean JCT", "makespan", "utilisation", "out of memory"});
-  for (const PolicyResult& result : results)
-    if (result.left_out.empty())
-      table.add({result.policy->name, format_seconds(result.mean_completion_seconds),
-                 format_seconds(result.makespan_seconds), fmt::format("{:.1f} %", 100 * result.utilisation),
-                 fmt::format("{:.1f}", result.out_of_memory)});
-  fmt::print("{}", table.text());
-  for (const PolicyResult& result : results)
-    if (!result.left_out.empty()) fmt::print("{}: {}\n", result.policy->name, result.left_out);
-}
-
+// Where it ran; where it never did and it is decided when it starts, nowhere yet.
 std::string slot_of(const study::RunState& state) {
-  return record::to_text(state.planned.settings.at("slot"));
+  const record::Settings& settings = state.result ? state.result->asked : state.planned.settings;
+  const auto at = settings.find("slot");
+  return at == settings.end() ? "" : record::to_text(at->second);
 }
 
 Json json_of_run(const study::RunState& state) {
@@ -190,6 +63,24 @@ int submitted_code(const study::StudyProgress& submitted) {
   return kRunFailed;
 }
 
+// Says in one line which jobs fit nowhere, where policies ask for that.
+int placed_code(const Problem& problem, const std::vector<PolicyResult>& results) {
+  const bool asked = std::any_of(results.begin(), results.end(), [](const PolicyResult& one) {
+    return !one.left_out() && one.policy->checks_memory;
+  });
+  constexpr std::size_t kMostNames = 5;
+  std::string names;
+  std::size_t nowhere = 0;
+  for (const place::Job& job : problem.jobs) {
+    if (place::shortest_seconds(problem, job) < std::numeric_limits<double>::infinity()) continue;
+    if (nowhere++ < kMostNames) names += (names.empty() ? "" : ", ") + job.name;
+  }
+  if (!asked || nowhere == 0) return 0;
+  fmt::print(stderr, "trainyard: {} of {} jobs can be placed nowhere: {}{}\n", nowhere, problem.jobs.size(),
+             names, nowhere > kMostNames ? fmt::format(" and {} more", nowhere - kMostNames) : "");
+  return kRunFailed;
+}
+
 int run_place(const PlaceOptions& options) {
   std::unique_ptr<predict::Predictor> model;
   if (!options.model.empty()) model = predict::read_predictor(options.model);
@@ -198,34 +89,33 @@ int run_place(const PlaceOptions& options) {
       devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, {}));
   const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
   const Problem problem = place::make_problem(requests, cluster, model.get());
-  const std::vector<PolicyResult> results = results_of(problem, options);
-  const bool decisions = options.policy != "all" && options.orders == 0;
+  const std::vector<PolicyResult> results = try_policies(problem, options.trial);
+  const bool decisions = options.trial.policy != "all" && options.trial.orders == 0;
   if (!options.submit.empty() && !decisions)
     fail(ErrorKind::usage, "--submit wants one policy and one order of arrival");
+  const place::Bounds bounds = place::bounds_of(problem);
   WrittenFiles written;
   if (options.page.wanted())
-    written = write_place_page(options.page,
-                               {problem, requests, results, options.jobs, options.orders, options.error},
-                               options.json);
+    written = write_place_page(
+        options.page,
+        {problem, bounds, requests, results, options.jobs, options.trial.orders, options.trial.error},
+        options.json);
   if (!options.json) {
-    print_results(problem, results, decisions);
+    print_results(problem, bounds, results, decisions);
     print_written(written, fmt::format("{} jobs", problem.jobs.size()));
   }
   const process::StopRequest guard;
   study::StudyProgress submitted;
   if (!options.submit.empty())
-    submitted = submit_placement(problem, requests, results[0].first, {options.submit, options.out});
-  const int code = submitted_code(submitted);
+    submitted = submit_placement(problem, requests, results[0].first,
+                                 {options.submit, results[0].policy, options.out});
+  const int submitted_well = submitted_code(submitted);
+  const int code = submitted_well != 0 ? submitted_well : placed_code(problem, results);
   if (!options.json) {
     print_submitted(submitted);
     return code;
   }
-  Json report{{"jobs", problem.jobs.size()},
-              {"slots", problem.slots.size()},
-              {"makespan_bound_seconds", place::makespan_bound_seconds(problem)},
-              {"policies", Json::array()}};
-  for (const PolicyResult& result : results)
-    report["policies"].push_back(json_of_result(problem, result, decisions));
+  Json report = json_of_results(problem, bounds, results, decisions);
   for (const study::RunState& state : submitted.states) report["submitted"].push_back(json_of_run(state));
   describe_written(written, report);
   fmt::print("{}\n", json_text(report));
@@ -245,16 +135,18 @@ std::function<int()> declare_place(Command& command) {
   command.add_option("--model", options->model, "What `predict fit` wrote; without it jobs must be measured")
       ->type_name("MODEL");
   std::string names;
-  for (const Policy& policy : place::all_policies()) names += std::string(policy.name) + ", ";
-  command.add_option("--policy", options->policy, "How: " + names + "or all")->capture_default_str();
+  for (const place::Policy& policy : place::all_policies()) names += std::string(policy.name) + ", ";
+  command.add_option("--policy", options->trial.policy, "How: " + names + "or all")->capture_default_str();
   command
-      .add_option("--error", options->error, "Make predictions wrong by this deviation of their logarithm")
+      .add_option("--error", options->trial.error,
+                  "Make predictions wrong by this deviation of their logarithm")
       ->transform(within(record::NumberRange::real(0, 10)))
       ->capture_default_str();
   command
-      .add_option("--orders", options->orders, "Let the jobs arrive in so many random orders, and show means")
+      .add_option("--orders", options->trial.orders,
+                  "Let the jobs arrive in so many random orders, and show means")
       ->transform(within(record::NumberRange::whole(1, 10'000)));
-  command.add_option("--seed", options->seed, "Of orders, errors and random placement")
+  command.add_option("--seed", options->trial.seed, "Of orders, errors and random placement")
       ->transform(within("seed"))
       ->capture_default_str();
   command

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/test_folder.h"
+#include "place/bounds.h"
 #include "place/policy.h"
 #include "place/problem.h"
 #include "place/simulate.h"
@@ -40,7 +41,7 @@ TEST(PlaceTest, EarliestFinishUsesBothDevices) {
   EXPECT_NEAR(outcome.mean_completion_seconds, (50 + 100 + 100) / 3.0, 1e-12);
   EXPECT_NEAR(outcome.utilisation, 1, 1e-12);
   EXPECT_EQ(outcome.decisions[2].reason, "ends first: waits 50.0 s, runs 50.0 s");
-  EXPECT_LE(makespan_bound_seconds(problem), outcome.makespan_seconds);
+  EXPECT_LE(bounds_of(problem).makespan_seconds, outcome.makespan_seconds);
 }
 
 TEST(PlaceTest, OrdersChangeWhoWaits) {

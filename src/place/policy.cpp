@@ -4,27 +4,64 @@
 
 namespace trainyard::place {
 
+namespace {
+
+Policy on_arrival(const char* name, const char* description, Order order,
+                  Choice (*choose)(const ScheduleState&, const Job&), bool checks_memory = true) {
+  return {name, description, choose, order, checks_memory};
+}
+
+Policy at_events(const char* name, const char* description,
+                 std::unique_ptr<Scheduler> (*schedule)(const Problem&), bool stops = false) {
+  return {name, description, nullptr, Order::arrival, true, schedule, stops};
+}
+
+template <Turn turn>
+std::unique_ptr<Scheduler> in_turn(const Problem& problem) {
+  return make_list_scheduler(problem, turn);
+}
+
+template <Goal goal, bool stops = false>
+std::unique_ptr<Scheduler> by_plan(const Problem& problem) {
+  return make_plan_scheduler(problem, goal, stops);
+}
+
+}  // namespace
+
 const std::vector<Policy>& all_policies() {
   static const std::vector<Policy> policies = {
-      {"fifo", "as they come, on the device that is free first", Order::arrival, choose_first_free},
-      {"sjf", "the shortest first, on the device that is free first", Order::shortest, choose_first_free},
-      {"earliest-finish", "as they come, where each ends first", Order::arrival, choose_earliest_finish},
-      {"earliest-finish-shortest", "the shortest first, where each ends first", Order::shortest,
-       choose_earliest_finish},
-      {"earliest-finish-longest", "the longest first, where each ends first (LPT)", Order::longest,
-       choose_earliest_finish},
-      {"fastest", "as they come, on the device that runs each fastest", Order::arrival, choose_fastest},
-      {"random", "as they come, on any device that they fit on", Order::arrival, choose_by_chance},
-      {"cheapest", "as they come, where each costs least", Order::arrival, choose_cheapest},
-      {"least-energy", "as they come, where each takes least energy", Order::arrival, choose_least_energy},
-      {"legacy-time", "GPUAlloc's time score with its error: sums run on from device to device",
-       Order::arrival, choose_legacy_time, false},
-      {"legacy-time-fixed", "GPUAlloc's time score as it was meant", Order::arrival, choose_legacy_time_fixed,
-       false},
-      {"legacy-efficiency", "GPUAlloc's efficiency score of measured shares", Order::arrival,
-       choose_legacy_efficiency, false},
-      {"legacy-efficiency-scaled", "the same, of shares over the largest of each device, as GPUAlloc learns",
-       Order::arrival, choose_legacy_efficiency_scaled, false},
+      at_events("least-jct", "planned for the least mean JCT, anew when jobs arrive",
+                by_plan<Goal::completion>),
+      at_events("srpt", "likewise, and jobs that run are stopped for shorter ones",
+                by_plan<Goal::completion, true>, true),
+      at_events("least-makespan", "planned so that the last job ends first, anew when jobs arrive",
+                by_plan<Goal::makespan>),
+      at_events("fair", "the user who got least first, on a device that is free",
+                in_turn<Turn::least_served>),
+      at_events("fifo", "as they come, on the device that is free first", in_turn<Turn::arrival>),
+      at_events("sjf", "the shortest that waits, on the device that is free first", in_turn<Turn::shortest>),
+      on_arrival("earliest-finish", "placed on arrival, where each ends first", Order::arrival,
+                 choose_earliest_finish),
+      on_arrival("earliest-finish-shortest", "likewise, of those that arrive at once the shortest first",
+                 Order::shortest, choose_earliest_finish),
+      on_arrival("earliest-finish-longest", "likewise, of those that arrive at once the longest first (LPT)",
+                 Order::longest, choose_earliest_finish),
+      on_arrival("fastest", "placed on arrival, on the device that runs each fastest", Order::arrival,
+                 choose_fastest),
+      on_arrival("random", "placed on arrival, on any device that they fit on", Order::arrival,
+                 choose_by_chance),
+      on_arrival("cheapest", "placed on arrival, where each costs least", Order::arrival, choose_cheapest),
+      on_arrival("least-energy", "placed on arrival, where each takes least energy", Order::arrival,
+                 choose_least_energy),
+      on_arrival("legacy-time", "GPUAlloc's time score with its error: sums run on from device to device",
+                 Order::arrival, choose_legacy_time, false),
+      on_arrival("legacy-time-fixed", "GPUAlloc's time score as it was meant", Order::arrival,
+                 choose_legacy_time_fixed, false),
+      on_arrival("legacy-efficiency", "GPUAlloc's efficiency score of measured shares", Order::arrival,
+                 choose_legacy_efficiency, false),
+      on_arrival("legacy-efficiency-scaled",
+                 "the same, of shares over the largest of each device, as GPUAlloc learns", Order::arrival,
+                 choose_legacy_efficiency_scaled, false),
   };
   return policies;
 }
@@ -116,13 +153,6 @@ Choice choose_fastest(const ScheduleState& state, const Job& job) {
   for (std::size_t s = 0; s < state.problem.slots.size(); ++s)
     if (state.problem.slots[s].kind == kind && state.free_seconds[s] < state.free_seconds[slot]) slot = s;
   return {slot, fmt::format("runs fastest there: {}", format_seconds(job.options[kind].seconds))};
-}
-
-Choice choose_first_free(const ScheduleState& state, const Job& job) {
-  const std::size_t slot =
-      least_slot(state, job, [&](std::size_t s, const Option&) { return state.free_seconds[s]; });
-  const double wait = state.free_seconds[slot] - state.now;
-  return {slot, wait > 0 ? fmt::format("free first, in {}", format_seconds(wait)) : "free now"};
 }
 
 namespace {

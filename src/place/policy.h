@@ -1,6 +1,6 @@
 #pragma once
 
-#include "place/problem.h"
+#include "place/scheduler.h"
 
 namespace trainyard::place {
 
@@ -20,12 +20,15 @@ struct Choice {
   std::string reason;  // one line
 };
 
-// A policy is an order and a choice. REQUIRES of the choice: the job fits on some slot.
+// A policy places jobs when they arrive, by an order and a choice, or decides at every event.
 struct Policy {
   const char *name, *description;
-  Order order;
-  Choice (*choose)(const ScheduleState& state, const Job& job);
+  // REQUIRES of the choice: the job fits on some slot. Null: it decides at events.
+  Choice (*choose)(const ScheduleState& state, const Job& job) = nullptr;
+  Order order = Order::arrival;
   bool checks_memory = true;  // false: the scores of GPUAlloc, which place jobs where they cannot run
+  std::unique_ptr<Scheduler> (*schedule)(const Problem& problem) = nullptr;
+  bool stops = false;  // jobs that run
 };
 
 const std::vector<Policy>& all_policies();
@@ -49,7 +52,6 @@ std::size_t least_slot(const ScheduleState& state, const Job& job, const Value& 
 }
 
 // These functions make the choices of the policies.
-Choice choose_first_free(const ScheduleState& state, const Job& job);
 Choice choose_earliest_finish(const ScheduleState& state, const Job& job);
 Choice choose_fastest(const ScheduleState& state, const Job& job);
 Choice choose_by_chance(const ScheduleState& state, const Job& job);

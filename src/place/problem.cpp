@@ -15,6 +15,12 @@ double shortest_seconds(const Problem& problem, const Job& job) {
   return shortest;
 }
 
+std::string why_nowhere(const Job& job) {
+  if (job.devices == 1) return "it fits into the memory of no device";
+  return fmt::format("no kind of device has {} {}that it fits on", job.devices,
+                     job.one_node ? "in one machine " : "");
+}
+
 void shuffle_jobs(Problem& problem, std::uint64_t seed) {
   if (problem.jobs.empty()) return;
   const SampleOrder order(seed, static_cast<std::int64_t>(problem.jobs.size()));
@@ -43,7 +49,7 @@ namespace {
 using predict::TableRun;
 using yaml::YamlReader;
 
-constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000;
+constexpr std::int64_t kMostJobs = 100'000, kMostSlots = 100'000, kMostDevices = 4096;
 
 ops::Rule optimizer_at(const YamlReader& at) {
   return predict::optimizer_named(at.one_of({"sgd", "momentum", "nesterov", "rmsprop", "adam", "adamw"}));
@@ -74,6 +80,19 @@ std::string short_name(const std::string& network) {
   return is_file(network) ? std::filesystem::path(network).stem().string() : network;
 }
 
+void check_devices(const YamlReader& at, const JobRequest& job) {
+  if (job.devices == 1) return;
+  if (job.run.batch % job.devices != 0)
+    at.complain(
+        fmt::format("batch {} is not a whole number for each of {} devices", job.run.batch, job.devices));
+  if (job.scaling == 0)
+    at.complain(
+        fmt::format("a job of {} devices wants 'scaling': the share of {} times the speed of one that it "
+                    "reaches, above 0 "
+                    "and at most 1",
+                    job.devices, job.devices));
+}
+
 // `file` is the one that has the job.
 void add_job(const YamlReader& at, const std::filesystem::path& file, std::vector<JobRequest>& jobs) {
   JobRequest job;
@@ -98,6 +117,14 @@ void add_job(const YamlReader& at, const std::filesystem::path& file, std::vecto
       job.run.classes = static_cast<int>(value.integer(record::range_of("classes")));
     else if (key == "arrival")
       job.arrival_seconds = value.seconds();
+    else if (key == "user")
+      job.user = value.text();
+    else if (key == "devices")
+      job.devices = static_cast<int>(value.integer(1, kMostDevices));
+    else if (key == "scaling")
+      job.scaling = value.number(record::NumberRange::real(0.001, 1));
+    else if (key == "one_node")
+      job.one_node = value.one_of({"yes", "no"}) == "yes";
     else if (key == "count")
       count = value.integer(1, kMostJobs);
     else if (networks::is_parameter(key))
@@ -105,10 +132,12 @@ void add_job(const YamlReader& at, const std::filesystem::path& file, std::vecto
     else
       at_key.complain(
           fmt::format("a job has no '{}'; it has name, network, batch, optimizer, epochs, images, "
-                      "classes, arrival and count, and the parameters of a generated network",
+                      "classes, arrival, user, devices, scaling, one_node and count, and the parameters of a "
+                      "generated network",
                       key));
   }
   check_network(at, job.run);
+  check_devices(at, job);
   if (job.name.empty()) job.name = fmt::format("{}-{}", short_name(job.run.network), jobs.size() + 1);
   if (static_cast<std::int64_t>(jobs.size()) + count > kMostJobs)
     at.complain(fmt::format("more than {} jobs", kMostJobs));
@@ -149,7 +178,7 @@ Option option_of(const JobRequest& job, const predict::DeviceSheet& device, cons
   Option option;
   const TableRun* measured = measured_on(job, device);
   if (made != nullptr) {
-    option.seconds = option.true_seconds = made->seconds;
+    option.seconds = option.true_seconds = made->seconds / (job.devices > 1 ? job.scaling : 1);
     option.fits = option.truly_fits = made->oom_probability < predict::kLikelyOom;
     option.need_bytes = made->memory.total();
   }
@@ -202,16 +231,16 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
   Cluster cluster;
   const YamlReader file = YamlReader::read(path);
   for (const auto& [key, at_key, value] : file.entries()) {
+    if (key == "preemption") cluster.preemption_seconds = value.seconds();
     if (key != "slots") continue;
     for (const YamlReader& item : value.items()) {
       std::string device;
       Slot slot;
       std::int64_t count = 1;
-      const std::map<std::string, std::string*> words = {{"device", &device},
-                                                         {"name", &slot.name},
-                                                         {"partition", &slot.partition},
-                                                         {"gpu_type", &slot.gpu_type},
-                                                         {"constraint", &slot.constraint}};
+      const std::map<std::string, std::string*> words = {
+          {"device", &device},          {"name", &slot.name},
+          {"node", &slot.node},         {"partition", &slot.partition},
+          {"gpu_type", &slot.gpu_type}, {"constraint", &slot.constraint}};
       for (const auto& [word, at_word, given] : item.entries()) {
         if (const auto found = words.find(word); found != words.end())
           *found->second = given.text();
@@ -221,7 +250,7 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
           count = given.integer(1, kMostSlots);
         else
           at_word.complain(fmt::format(
-              "a slot has no '{}'; it has device, name, count, run, partition, gpu_type and constraint",
+              "a slot has no '{}'; it has device, name, node, count, run, partition, gpu_type and constraint",
               word));
       }
       if (device.empty()) item.complain("a slot wants a device");
@@ -242,21 +271,43 @@ Cluster read_cluster(const std::filesystem::path& path, const std::vector<predic
   return cluster;
 }
 
+namespace {
+
+// As many steps as the whole job has, each with a share of its batch.
+TableRun share_of_device(const JobRequest& job) {
+  TableRun run = job.run;
+  run.batch /= job.devices;
+  run.images_per_epoch /= job.devices;
+  return run;
+}
+
+bool has_devices(const Cluster& cluster, const Job& job, std::size_t kind) {
+  std::map<std::string, int> by_node;
+  for (const Slot& slot : cluster.slots)
+    if (slot.kind == kind) ++by_node[job.one_node ? slot.node : ""];
+  return std::any_of(by_node.begin(), by_node.end(),
+                     [&](const auto& node) { return node.second >= job.devices; });
+}
+
+}  // namespace
+
 Problem make_problem(const std::vector<JobRequest>& jobs, const Cluster& cluster, predict::Predictor* model) {
   std::vector<predict::Prediction> made;  // of each job on each kind of device
   if (model != nullptr) {
     std::vector<predict::JobDescription> asked;
     for (const JobRequest& request : jobs)
       for (const predict::DeviceSheet& device : cluster.kinds)
-        asked.push_back(predict::describe(request.run, device));
+        asked.push_back(predict::describe(share_of_device(request), device));
     made = model->predict(asked);
   }
-  Problem problem{cluster.kinds, cluster.slots, {}};
+  Problem problem{cluster.kinds, cluster.slots, {}, cluster.preemption_seconds};
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    Job job{jobs[j].name, jobs[j].arrival_seconds, {}};
+    Job job{jobs[j].name, jobs[j].arrival_seconds, {}, jobs[j].user, jobs[j].devices, jobs[j].one_node};
     for (std::size_t k = 0; k < cluster.kinds.size(); ++k)
       job.options.push_back(option_of(jobs[j], cluster.kinds[k],
                                       model != nullptr ? &made[j * cluster.kinds.size() + k] : nullptr));
+    for (std::size_t k = 0; k < cluster.kinds.size() && job.devices > 1; ++k)
+      job.options[k].fits = job.options[k].fits && has_devices(cluster, job, k);
     problem.jobs.push_back(std::move(job));
   }
   return problem;

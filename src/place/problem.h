@@ -21,12 +21,16 @@ struct Job {
   std::string name;
   double arrival_seconds = 0;
   std::vector<Option> options;  // one for each kind of device
+  std::string user{};           // whose it is
+  int devices = 1;              // of one kind that it takes at once; the seconds of its options are with them
+  bool one_node = false;        // these are in one machine
 };
 
 // A Slot is a device that runs one job at a time.
 struct Slot {
   std::string name;
   std::size_t kind = 0;  // of device
+  std::string node{};    // the machine that it is in; those without a name are in one
   // For jobs that are really started: the device that `train` is given, and what a cluster is asked for.
   DeviceSpec run_device;
   std::string partition{}, gpu_type{}, constraint{};
@@ -36,10 +40,13 @@ struct Problem {
   std::vector<predict::DeviceSheet> kinds;
   std::vector<Slot> slots;
   std::vector<Job> jobs;
+  double preemption_seconds = 0;  // that a job loses when it is stopped and started again later
 };
 
-// Returns the seconds on the fastest kind that a job fits on.
+// Returns the seconds on the fastest kind that a job fits on; infinite where it fits on none.
 double shortest_seconds(const Problem& problem, const Job& job);
+// Returns why a job that fits on no kind can be placed nowhere, one clause.
+std::string why_nowhere(const Job& job);
 
 // Puts the jobs into a random order.
 void shuffle_jobs(Problem& problem, std::uint64_t seed);
@@ -53,6 +60,12 @@ struct JobRequest {
   std::string name;
   double arrival_seconds = 0;
   std::vector<predict::TableRun> measured;  // one for each device of a table
+  std::string user{};
+  // It computes a share of each batch on each device, with this share of the speed that is left when
+  // gradients are exchanged.
+  int devices = 1;
+  double scaling = 0;
+  bool one_node = false;
 };
 
 // docs/formats/jobs.md; errors name file and line. Jobs of a table are in its order.
@@ -61,6 +74,7 @@ std::vector<JobRequest> read_jobs(const std::filesystem::path& path);
 struct Cluster {
   std::vector<predict::DeviceSheet> kinds;
   std::vector<Slot> slots;
+  double preemption_seconds = 60;
 };
 
 // docs/formats/cluster.md. Devices that the file does not describe are looked for in `known`.

@@ -1,5 +1,7 @@
 #include "place/simulate.h"
 
+#include "place/measures.h"
+
 namespace trainyard::place {
 namespace {
 
@@ -51,32 +53,12 @@ std::vector<std::size_t> placing_order(const Problem& problem, const Policy& pol
   return order;
 }
 
-void summarise(const Problem& problem, Outcome& outcome) {
-  double busy = 0, completion = 0;
-  for (const Placement& decision : outcome.decisions) {
-    const double ran = decision.end_seconds - decision.start_seconds;
-    const predict::DeviceSheet& device = problem.kinds[problem.slots[decision.slot].kind];
-    completion += decision.end_seconds - problem.jobs[decision.job].arrival_seconds;
-    outcome.makespan_seconds = std::max(outcome.makespan_seconds, decision.end_seconds);
-    outcome.energy_joules += ran * device.watts;
-    outcome.price += ran / 3600 * device.price_per_hour;
-    outcome.out_of_memory += decision.out_of_memory ? 1 : 0;
-    busy += ran;
-  }
-  const auto known = [&](double predict::DeviceSheet::*rate) {
-    return std::all_of(problem.slots.begin(), problem.slots.end(),
-                       [&](const Slot& slot) { return problem.kinds[slot.kind].*rate > 0; });
-  };
-  if (!known(&predict::DeviceSheet::watts)) outcome.energy_joules = 0;
-  if (!known(&predict::DeviceSheet::price_per_hour)) outcome.price = 0;
-  if (outcome.decisions.empty()) return;
-  outcome.mean_completion_seconds = completion / static_cast<double>(outcome.decisions.size());
-  outcome.utilisation = busy / (outcome.makespan_seconds * static_cast<double>(problem.slots.size()));
-}
-
-}  // namespace
-
-Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t seed) {
+Outcome place_on_arrival(const Problem& problem, const Policy& policy, std::uint64_t seed) {
+  const auto several =
+      std::find_if(problem.jobs.begin(), problem.jobs.end(), [](const Job& job) { return job.devices > 1; });
+  if (several != problem.jobs.end())
+    fail(ErrorKind::config, "policy {}: job '{}' takes {} devices; a policy that places on arrival knows one",
+         policy.name, several->name, several->devices);
   Outcome outcome;
   std::vector<SlotQueue> queues(problem.slots.size());
   for (const std::size_t j : placing_order(problem, policy)) {
@@ -95,21 +77,120 @@ Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t see
     decision.start_seconds = queues[choice.slot].add(state.now, option.seconds, option.true_seconds);
     decision.end_seconds = decision.start_seconds + option.true_seconds;
     decision.out_of_memory = !option.truly_fits;
+    decision.stretches = {{{choice.slot}, decision.start_seconds, decision.end_seconds}};
     outcome.decisions.push_back(std::move(decision));
   }
-  summarise(problem, outcome);
   return outcome;
 }
 
-double makespan_bound_seconds(const Problem& problem) {
-  double sum = 0, longest = 0;
-  for (const Job& job : problem.jobs) {
-    const double shortest = shortest_seconds(problem, job);
-    if (!(shortest < std::numeric_limits<double>::infinity())) continue;
-    sum += shortest;
-    longest = std::max(longest, shortest);
+// EventSimulation asks a scheduler at every time at which jobs arrive or end.
+class EventSimulation {
+ public:
+  EventSimulation(const Problem& problem, Scheduler& scheduler)
+      : problem_(problem), scheduler_(scheduler), queue_(problem), work_(problem.jobs.size()) {}
+
+  Outcome run() {
+    const std::vector<std::size_t> arrivals = order_of_arrival();
+    std::size_t arrived = 0;
+    while (arrived < arrivals.size() || !ends_.empty()) {
+      double now = ends_.empty() ? std::numeric_limits<double>::infinity() : ends_.begin()->first;
+      if (arrived < arrivals.size()) now = std::min(now, problem_.jobs[arrivals[arrived]].arrival_seconds);
+      while (!ends_.empty() && ends_.begin()->first <= now) end(ends_.begin()->second, now);
+      for (; arrived < arrivals.size() && problem_.jobs[arrivals[arrived]].arrival_seconds <= now; ++arrived)
+        queue_.arrive(arrivals[arrived]);
+      while (perform(scheduler_.decide(queue_, now), now)) {
+      }
+    }
+    TRAINYARD_CHECK(queue_.waiting().empty());
+    return std::move(outcome_);
   }
-  return std::max(longest, sum / static_cast<double>(std::max<std::size_t>(problem.slots.size(), 1)));
+
+ private:
+  struct Work {
+    double done = 0;                      // a share, without that of the stretch that goes on
+    std::optional<std::size_t> decision;  // its place in the outcome
+  };
+
+  std::vector<std::size_t> order_of_arrival() {
+    std::vector<std::size_t> order;
+    for (std::size_t job = 0; job < problem_.jobs.size(); ++job)
+      if (shortest_seconds(problem_, problem_.jobs[job]) < std::numeric_limits<double>::infinity())
+        order.push_back(job);
+      else
+        outcome_.unplaced.push_back(job);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return problem_.jobs[a].arrival_seconds < problem_.jobs[b].arrival_seconds;
+    });
+    return order;
+  }
+
+  bool perform(const Decision& decision, double now) {
+    for (const std::size_t job : decision.stops) stop(job, now);
+    for (const Start& one : decision.starts) start(one, now);
+    return !decision.stops.empty() || !decision.starts.empty();
+  }
+
+  const Option& option_of(std::size_t job) const {
+    return problem_.jobs[job].options[problem_.slots[queue_.slots_of(job).front()].kind];
+  }
+
+  void start(const Start& one, double now) {
+    const bool again = queue_.was_stopped(one.job);
+    queue_.start(one.job, one.slots, now);
+    const Option& option = option_of(one.job);
+    Work& work = work_[one.job];
+    if (!work.decision) {
+      work.decision = outcome_.decisions.size();
+      outcome_.decisions.push_back({.job = one.job, .start_seconds = now});
+    }
+    Placement& decision = outcome_.decisions[*work.decision];
+    decision.slot = one.slots.front();
+    decision.reason = one.reason;
+    decision.expected_end_seconds = queue_.expected_end(one.job, now);
+    decision.out_of_memory = !option.truly_fits;
+    decision.end_seconds =
+        now + (1 - work.done) * option.true_seconds + (again ? problem_.preemption_seconds : 0);
+    decision.stretches.push_back({one.slots, now, decision.end_seconds});
+    ends_.emplace(decision.end_seconds, one.job);
+  }
+
+  void stop(std::size_t job, double now) {
+    Work& work = work_[job];
+    Placement& decision = outcome_.decisions[*work.decision];
+    Stretch& stretch = decision.stretches.back();
+    const double lost = queue_.was_stopped(job) ? problem_.preemption_seconds : 0;
+    const double worked = std::max(0.0, now - stretch.start_seconds - lost);
+    const double whole = option_of(job).true_seconds;
+    work.done = whole > 0 ? std::min(1.0, work.done + worked / whole) : 1;
+    ends_.erase({decision.end_seconds, job});
+    stretch.end_seconds = now;
+    ++outcome_.stops;
+    queue_.stop(job, now, work.done);
+  }
+
+  void end(std::size_t job, double now) {
+    ends_.erase(ends_.begin());
+    queue_.end(job, now);
+  }
+
+  const Problem& problem_;
+  Scheduler& scheduler_;
+  LiveQueue queue_;
+  std::vector<Work> work_;
+  std::set<std::pair<double, std::size_t>> ends_;  // of jobs that run
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t seed) {
+  Outcome outcome;
+  if (policy.schedule != nullptr)
+    outcome = EventSimulation(problem, *policy.schedule(problem)).run();
+  else
+    outcome = place_on_arrival(problem, policy, seed);
+  summarise(problem, policy, outcome);
+  return outcome;
 }
 
 }  // namespace trainyard::place

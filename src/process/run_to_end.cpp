@@ -81,6 +81,13 @@ void wait_for_end(const BoundedRun& options, pid_t pid, int pidfd, const std::fu
   }
 }
 
+// Lets the child save what it has.
+void end_politely(pid_t pid, int pidfd, double grace_seconds) {
+  ::kill(pid, SIGTERM);
+  pollfd ended{pidfd, POLLIN, 0};
+  ::poll(&ended, 1, static_cast<int>(grace_seconds * 1000));
+}
+
 // Kills the child's process group. The child's own guard ends processes in other groups (mpirun) and cleans
 // up, unless there is no memory left to wait for that.
 void kill_family(pid_t pid, bool at_once) {
@@ -109,6 +116,8 @@ ChildEnd run_to_the_end(const BoundedRun& options, const std::function<bool()>& 
   if (end.start_errno != 0) return end;
   const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   wait_for_end(options, child.pid, pidfd.number(), stop, started, end);
+  if (end.stopped && options.grace_seconds > 0)
+    end_politely(child.pid, pidfd.number(), options.grace_seconds);
   if (end.timed_out || end.stopped || end.over_memory_bytes > 0)
     kill_family(child.pid, end.over_memory_bytes > 0);
   int status = 0;
@@ -119,6 +128,7 @@ ChildEnd run_to_the_end(const BoundedRun& options, const std::function<bool()>& 
   end.wall_seconds = now_seconds() - started;
   end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (options.grace_seconds > 0 && WIFEXITED(status) && end.exit_code == 0) end.stopped = false;
   end.user_seconds = seconds_of(usage.ru_utime);
   end.system_seconds = seconds_of(usage.ru_stime);
   end.peak_resident_bytes = usage.ru_maxrss * 1024;

@@ -24,10 +24,13 @@ struct BoundedRun {
   bool log_may_exist = false;                      // then what it prints is added
   double time_limit_seconds = 0;                   // 0: none
   std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
+  double grace_seconds =
+      0;  // from SIGTERM, which `stop` sends it, until it is killed; 0: it is killed at once
 };
 
 // Runs a program to its end, as the leader of its own process group. At the time limit, above the memory
-// limit, or when `stop` turns true, it is killed with all that it started. It dies with this process. Throws
+// limit, or when `stop` turns true, it is killed with all that it started; one that ended well in its time of
+// grace was not stopped. It dies with this process. Throws
 // Error (io) when its log cannot be made.
 ChildEnd run_to_the_end(const BoundedRun& options, const std::function<bool()>& stop);
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
+#include "place/bounds.h"
 #include "place/policy.h"
 #include "place/problem.h"
 #include "place/simulate.h"
@@ -134,11 +135,29 @@ TEST_F(PlacementTest, MeasuredTimesGiveThePublishedTable) {
   EXPECT_NEAR(arrival.makespan, 222.7, 0.5);
   EXPECT_NEAR(hours_of(measured, "fastest", 1).makespan, 540, 1);
   EXPECT_NEAR(hours_of(measured, "random", 10).makespan, 254, 10);
+  const Hours fifo = hours_of(measured, "fifo", 50);
+  EXPECT_NEAR(fifo.mean_completion, 112.0, 0.1);
+  EXPECT_NEAR(fifo.makespan, 224.9, 0.1);
   const Hours bug = hours_of(measured, "legacy-time", 10);
   EXPECT_NEAR(bug.mean_completion, 338, 6);
   EXPECT_NEAR(bug.makespan, 676, 0.5);
   EXPECT_EQ(place::simulate(measured, place::find_policy("legacy-time")).out_of_memory, 24u);
   EXPECT_NEAR(hours_of(measured, "legacy-efficiency", 1).makespan, 281, 1);
+}
+
+// The least mean JCT of all schedules, and a makespan that none ends before, whatever the policy.
+TEST_F(PlacementTest, PlansReachTheBounds) {
+  const place::Problem measured = problem(nullptr);
+  const place::Bounds bounds = place::bounds_of(measured);
+  EXPECT_TRUE(bounds.exact);
+  EXPECT_NEAR(bounds.mean_completion_seconds / 3600, 54.79, 0.01);
+  EXPECT_NEAR(bounds.makespan_seconds / 3600, 213.19, 0.05);
+  const place::Outcome jct = place::simulate(measured, place::find_policy("least-jct"));
+  EXPECT_NEAR(jct.mean_completion_seconds, bounds.mean_completion_seconds, 1e-3);
+  EXPECT_LE(jct.makespan_seconds, 1.02 * bounds.makespan_seconds);
+  const place::Outcome makespan = place::simulate(measured, place::find_policy("least-makespan"));
+  EXPECT_LE(makespan.makespan_seconds, 1.001 * bounds.makespan_seconds);
+  EXPECT_EQ(jct.out_of_memory + makespan.out_of_memory, 0u);
 }
 
 TEST_F(PlacementTest, TheEfficiencyScoreRarelyFindsTheFastestDevice) {

@@ -119,7 +119,7 @@ std::vector<DeviceSheet> read_devices(const std::filesystem::path& path) {
     if (key == "devices")
       for (const auto& [name, at_name, one] : value.entries())
         devices.push_back(read_device(name, one, path.parent_path()));
-    else if (key != "slots" && !probed)  // slots are of a cluster
+    else if (key != "slots" && key != "preemption" && !probed)  // these are of a cluster
       at_key.complain(
           fmt::format("no key '{}' here; a file of devices has 'devices', a cluster 'slots' too", key));
   }

@@ -223,7 +223,7 @@ RunSet prepare_runs(const RunTable& table, const std::vector<DeviceSheet>& devic
       ++set.skipped[*unknown];
       continue;
     }
-    RunSet::Row row{given, given.network};
+    RunSet::Row row{given};
     try {
       files.want_unchanged(given);
       const NamedNetwork network = network_of(given);

@@ -37,31 +37,38 @@ TimeUnit unit_for(double longest_seconds) {
 }
 
 const char* const kDecisionTooltip = R"json([
-  {"field": "job"}, {"field": "series", "title": "family"}, {"field": "slot", "title": "device"},
+  {"field": "job"}, {"field": "user"}, {"field": "series", "title": "family"}, {"field": "slot", "title": "device"},
   {"field": "arrived", "title": "arrived after"}, {"field": "waited"}, {"field": "ran"},
   {"field": "ended", "title": "ended after"}, {"field": "result", "title": "end"}, {"field": "reason", "title": "why there"}
 ])json";
 
-Row decision_row(const PlacementView& view, const place::Placement& decision, const TimeUnit& unit) {
+Row decision_row(const PlacementView& view, const place::Placement& decision, std::size_t stretch,
+                 std::size_t slot, const TimeUnit& unit) {
   const place::Job& job = view.job(decision);
-  const double start = decision.start_seconds, end = decision.end_seconds;
+  const place::Stretch& shown = decision.stretches[stretch];
+  const bool stopped = stretch + 1 < decision.stretches.size();
+  const double waits_from = stretch == 0 ? job.arrival_seconds : decision.stretches[stretch - 1].end_seconds;
   return {{"job", job.name},
+          {"user", job.user.empty() ? "-" : job.user},
           {"series", view.family(decision.job)},
-          {"slot", view.slot(decision).name},
-          {"arrival", job.arrival_seconds / unit.seconds},
-          {"start", start / unit.seconds},
-          {"end", end / unit.seconds},
+          {"slot", view.problem.slots[slot].name},
+          {"waits_from", waits_from / unit.seconds},
+          {"start", shown.start_seconds / unit.seconds},
+          {"end", shown.end_seconds / unit.seconds},
           {"arrived", format_seconds(job.arrival_seconds)},
-          {"waited", format_seconds(start - job.arrival_seconds)},
-          {"ran", format_seconds(end - start)},
-          {"ended", format_seconds(end)},
-          {"result", std::string(decision.out_of_memory ? "out of memory" : "well")},
-          {"oom", decision.out_of_memory},
+          {"waited", format_seconds(shown.start_seconds - waits_from)},
+          {"ran", format_seconds(shown.end_seconds - shown.start_seconds)},
+          {"ended", format_seconds(shown.end_seconds)},
+          {"result", std::string(stopped                  ? "stopped for another"
+                                 : decision.out_of_memory ? "out of memory"
+                                                          : "well")},
+          {"oom", decision.out_of_memory && !stopped},
+          {"stopped", stopped},
           {"reason", decision.reason}};
 }
 
 std::vector<Chart> make_placement_charts(const PlacementView& view) {
-  std::vector<Chart> charts{make_gantt_chart(view), make_jobs_chart(view)};
+  std::vector<Chart> charts{make_gantt_chart(view), make_jobs_chart(view), make_queue_chart(view)};
   // One policy is compared with none; that need not be said.
   if (view.policies.size() > 1) charts.insert(charts.begin(), make_policies_chart(view));
   return charts;
@@ -102,6 +109,11 @@ constexpr const char* kGanttView = R"json({
       "transform": [{"filter": "datum.oom"}],
       "mark": {"type": "point", "shape": "cross", "angle": 45, "size": 70, "color": $alarm, "opacity": 1, "clip": true},
       "encoding": {"x": {"field": "end", "type": "quantitative"}, "tooltip": $tooltip}
+    },
+    {
+      "transform": [{"filter": "datum.stopped"}],
+      "mark": {"type": "point", "shape": "triangle-left", "filled": true, "size": 60, "color": "@ink", "opacity": 1, "clip": true},
+      "encoding": {"x": {"field": "end", "type": "quantitative"}, "tooltip": $tooltip}
     }
   ]
 })json";
@@ -128,10 +140,12 @@ Chart make_gantt_chart(const PlacementView& view) {
   const TimeUnit unit = unit_for(outcome.makespan_seconds);
   const std::vector<std::string> families = families_of(view);
   std::vector<Row> rows;
-  for (const place::Placement& decision : outcome.decisions) {
-    rows.push_back(decision_row(view, decision, unit));
-    rows.back().emplace_back("ink", family_ink(families, view.family(decision.job)));
-  }
+  for (const place::Placement& decision : outcome.decisions)
+    for (std::size_t stretch = 0; stretch < decision.stretches.size(); ++stretch)
+      for (const std::size_t slot : decision.stretches[stretch].slots) {
+        rows.push_back(decision_row(view, decision, stretch, slot, unit));
+        rows.back().emplace_back("ink", family_ink(families, view.family(decision.job)));
+      }
   std::vector<std::string> slots;
   for (const place::Slot& slot : view.problem.slots)
     if (std::find(slots.begin(), slots.end(), slot.name) == slots.end()) slots.push_back(slot.name);
@@ -141,6 +155,7 @@ Chart make_gantt_chart(const PlacementView& view) {
       "to see all.",
       view.shown);
   if (outcome.out_of_memory > 0) chart.explanation += " Crosses: out of memory.";
+  if (outcome.stops > 0) chart.explanation += " Triangles: stopped for another job.";
   chart.spec =
       finish_spec(fill_spec(kGanttView, {{"step", fmt::format("{}", row_height(slots.size()))},
                                          {"slots", to_json(slots)},
@@ -169,7 +184,7 @@ constexpr const char* kJobsView = R"json({
     {
       "mark": {"type": "bar", "color": "@line"},
       "encoding": {
-        "x": {"field": "arrival", "type": "quantitative", "title": $title,
+        "x": {"field": "waits_from", "type": "quantitative", "title": $title,
               "scale": {"domain": [0, $span], "nice": false}, "axis": {"format": ",~r", "tickCount": 10}},
         "x2": {"field": "start"}
       }
@@ -216,15 +231,17 @@ Chart make_jobs_chart(const PlacementView& view) {
     // Rows are told apart by their names, jobs need not be.
     const std::string& name = view.job(decision).name;
     const int times = ++seen[name];
-    rows.push_back(decision_row(view, decision, unit));
-    rows.back().emplace_back("row", times == 1 ? name : fmt::format("{} ({})", name, times));
+    for (std::size_t stretch = 0; stretch < decision.stretches.size(); ++stretch) {
+      rows.push_back(decision_row(view, decision, stretch, decision.stretches[stretch].slots.front(), unit));
+      rows.back().emplace_back("row", times == 1 ? name : fmt::format("{} ({})", name, times));
+    }
   }
-  const bool named = rows.size() <= kMostNames;
+  const bool named = decisions.size() <= kMostNames;
   chart.spec = finish_spec(
-      fill_spec(kJobsView, {{"step", fmt::format("{}", row_step(rows.size()))},
+      fill_spec(kJobsView, {{"step", fmt::format("{}", row_step(decisions.size()))},
                             {"space", named ? "0.3" : "0"},
                             {"names", named ? "true" : "false"},
-                            {"jobs", named ? "null" : to_json(fmt::format("{} jobs", rows.size()))},
+                            {"jobs", named ? "null" : to_json(fmt::format("{} jobs", decisions.size()))},
                             {"title", to_json(fmt::format("{} from the start", unit.name))},
                             {"span", to_json(view.outcome->makespan_seconds / unit.seconds)},
                             {"colour", family_colours(families_of(view))},
@@ -272,7 +289,7 @@ constexpr const char* kPoliciesView = R"json({
 Chart make_policies_chart(const PlacementView& view) {
   Chart chart{
       "policies", "Policies compared",
-      "JCT: from a job's arrival to its end. Dashed: no schedule ends before. Red: jobs ran out of memory.",
+      "JCT: from a job's arrival to its end. Dashed: no schedule goes below. Red: jobs ran out of memory.",
       "", ""};
   std::vector<PolicyFigures> policies = view.policies;
   std::erase_if(policies, [](const PolicyFigures& one) { return !one.left_out.empty(); });
@@ -304,9 +321,12 @@ Chart make_policies_chart(const PlacementView& view) {
                       {"text", fmt::format("{:.1f}", time)},
                       {"oom", one.out_of_memory}});
     }
-  rows.push_back({{"kind", std::string("bound")},
-                  {"panel", panels[1]},
-                  {"time", place::makespan_bound_seconds(view.problem) / unit.seconds}});
+  for (const bool makespan : {false, true}) {
+    const double bound = makespan ? view.bounds.makespan_seconds : view.bounds.mean_completion_seconds;
+    rows.push_back({{"kind", std::string("bound")},
+                    {"panel", panels[makespan ? 1 : 0]},
+                    {"time", bound / unit.seconds}});
+  }
   chart.spec = finish_spec(fill_spec(kPoliciesView, {{"policies", to_json(names)},
                                                      {"unit", to_json(std::string(unit.name))},
                                                      {"alarm", to_json(std::string(kAlarmColour))},

@@ -13,9 +13,14 @@ constexpr const char* kPlacementMethod = R"(<section id="method">
 <h2>How the numbers are made</h2>
 <ul>
 <li>A policy sees <b>predicted</b> seconds; jobs then <b>run</b> as long as was measured, where that is known, or else as
-predicted. A device runs one job at a time, in the order in which they were placed there.</li>
+predicted. A device runs one job at a time; a policy that decides at events may stop one, which goes on later.</li>
 <li><b>JCT</b> is the time from a job's arrival to its end, <b>makespan</b> the time until the last job ends, and
 <b>utilisation</b> the share of all devices' time until then in which they ran a job.</li>
+<li>The <b>bounds</b> are of jobs as they run: the mean JCT of the best plan where all jobs are there from the start, else of
+devices that could share every job; the makespan by the linear programme of unrelated machines.</li>
+<li><b>Slow-down</b> is JCT over the time on the fastest device, which counts 10 s at least. <b>Against an equal share</b>: a
+user's mean JCT over that alone on devices slower by the number of users; above 1 an equal share would have been better.
+<b>Fairness</b> is Jain's index of it.</li>
 <li>A job that is predicted not to fit into a device's memory is never placed there; the scores of GPUAlloc, which are kept
 for comparison, do not ask.</li>
 <li>Energy and price are a device's rates times the seconds that it ran jobs, where it says them.</li>
@@ -35,8 +40,9 @@ std::string placement_in_words(const PlacementView& view) {
     text += fmt::format(" By {} ({}) a job is done {} after its arrival on average, and all are after {}.",
                         shown->name, shown->description, format_seconds(shown->mean_completion_seconds),
                         format_seconds(shown->makespan_seconds));
-    text +=
-        fmt::format(" No schedule ends before {}.", format_seconds(place::makespan_bound_seconds(problem)));
+    text += fmt::format(" No schedule has a mean JCT below {} or ends before {}.",
+                        format_seconds(view.bounds.mean_completion_seconds),
+                        format_seconds(view.bounds.makespan_seconds));
   }
   if (view.policies.size() > 1)
     text += fmt::format(
@@ -65,6 +71,8 @@ std::string placement_header(const PlacementView& view, double made_seconds) {
     add(format_seconds(shown->mean_completion_seconds), "mean JCT");
     add(format_seconds(shown->makespan_seconds), "makespan");
     add(percent_text(shown->utilisation), "utilisation");
+    if (shown->fairness > 0) add(number_text(shown->fairness), "fairness (1: equal shares)");
+    if (shown->stops > 0) add(number_text(shown->stops), "stops of jobs");
     if (shown->out_of_memory > 0) add(number_text(shown->out_of_memory), "jobs out of memory", true);
   }
   if (view.outcome) {
@@ -82,8 +90,8 @@ std::string placement_header(const PlacementView& view, double made_seconds) {
 std::string make_placement_page(const PlacementView& view, const std::vector<Chart>& charts,
                                 const std::vector<Library>& libraries, double made_seconds) {
   return frame_page(view.title, placement_header(view, made_seconds),
-                    charts_section(charts) + policies_section(view) + devices_section(view) +
-                        placed_jobs_section(view) + kPlacementMethod,
+                    charts_section(charts) + policies_section(view) + users_section(view) +
+                        devices_section(view) + placed_jobs_section(view) + kPlacementMethod,
                     libraries);
 }
 
@@ -104,9 +112,8 @@ std::string placed_row(const PlacementView& view, const place::Placement& decisi
                      html_text(job.name)) +
          family_cell(view, decision.job) + text_cell(view.slot(decision).name) +
          time_cell("arrival", job.arrival_seconds) +
-         time_cell("waited", decision.start_seconds - job.arrival_seconds) +
-         time_cell("predicted", option.seconds) +
-         time_cell("ran", decision.end_seconds - decision.start_seconds) +
+         time_cell("waited", decision.end_seconds - job.arrival_seconds - decision.ran_seconds()) +
+         time_cell("predicted", option.seconds) + time_cell("ran", decision.ran_seconds()) +
          time_cell("end", decision.end_seconds) +
          fmt::format("<td class=\"reason\">{}{}</td></tr>\n", html_text(decision.reason),
                      decision.out_of_memory ? " <span class=\"badge\">out of memory</span>" : "");
@@ -118,7 +125,8 @@ std::string unplaced_row(const PlacementView& view, std::size_t job) {
                      family_cell(view, job) + text_cell("nowhere") +
                      time_cell("arrival", view.problem.jobs[job].arrival_seconds);
   for (const char* figure : {"waited", "predicted", "ran", "end"}) html += empty_cell(figure);
-  return html + "<td class=\"reason\">it fits into the memory of no device</td></tr>\n";
+  return html + fmt::format("<td class=\"reason\">{}</td></tr>\n",
+                            html_text(place::why_nowhere(view.problem.jobs[job])));
 }
 
 }  // namespace
@@ -146,8 +154,8 @@ std::string seconds_cell(const char* figure, double seconds) {
 std::string policies_section(const PlacementView& view) {
   std::string html =
       "<section id=\"policies\">\n<h2>Policies</h2>\n<div class=\"scroll\">\n<table class=\"sortable\">\n"
-      "<thead><tr><th>policy</th><th>what it does</th><th class=\"num\">mean JCT</th><th "
-      "class=\"num\">makespan</th>"
+      "<thead><tr><th>policy</th><th>what it does</th><th class=\"num\">mean JCT</th>"
+      "<th class=\"num\">JCT, p95</th><th class=\"num\">slow-down</th><th class=\"num\">makespan</th>"
       "<th class=\"num\">utilisation</th><th class=\"num\">out of "
       "memory<br><small>jobs</small></th></tr></thead>\n"
       "<tbody>\n";
@@ -155,9 +163,12 @@ std::string policies_section(const PlacementView& view) {
     html += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(one.name));
     if (!one.left_out.empty()) {
       html += fmt::format("<td class=\"reason\">left out: {}</td>", html_text(one.left_out));
-      for (const char* figure : {"jct", "makespan", "utilisation", "oom"}) html += empty_cell(figure);
+      for (const char* figure : {"jct", "p95", "slowdown", "makespan", "utilisation", "oom"})
+        html += empty_cell(figure);
     } else {
       html += text_cell(one.description) + seconds_cell("jct", one.mean_completion_seconds) +
+              seconds_cell("p95", one.p95_completion_seconds) +
+              number_cell("slowdown", one.mean_slowdown, number_text(one.mean_slowdown)) +
               seconds_cell("makespan", one.makespan_seconds) +
               number_cell("utilisation", one.utilisation, percent_text(one.utilisation)) +
               number_cell("oom", one.out_of_memory, number_text(one.out_of_memory));
@@ -167,15 +178,35 @@ std::string policies_section(const PlacementView& view) {
   return html + "</tbody>\n</table>\n</div>\n</section>\n";
 }
 
+std::string users_section(const PlacementView& view) {
+  if (!view.outcome || view.outcome->users.empty()) return "";
+  std::string html =
+      "<section id=\"users\">\n<h2>Users</h2>\n<div class=\"scroll\">\n<table class=\"sortable\">\n"
+      "<thead><tr><th>user</th><th class=\"num\">jobs</th><th class=\"num\">mean JCT</th>"
+      "<th class=\"num\">slow-down</th><th class=\"num\">device time</th>"
+      "<th class=\"num\">against an equal share</th></tr></thead>\n<tbody>\n";
+  for (const place::UserFigures& user : view.outcome->users)
+    html += fmt::format("<tr><th scope=\"row\">{}</th>", html_text(user.user.empty() ? "-" : user.user)) +
+            number_cell("jobs", static_cast<double>(user.jobs), fmt::format("{}", user.jobs)) +
+            seconds_cell("jct", user.mean_completion_seconds) +
+            number_cell("slowdown", user.mean_slowdown, number_text(user.mean_slowdown)) +
+            seconds_cell("device_time", user.device_seconds) +
+            number_cell("share", user.finish_time_fairness, number_text(user.finish_time_fairness)) +
+            "</tr>\n";
+  return html + "</tbody>\n</table>\n</div>\n</section>\n";
+}
+
 std::string devices_section(const PlacementView& view) {
   if (!view.outcome) return "";
   const std::size_t count = view.problem.slots.size();
   std::vector<double> busy(count, 0.0);
   std::vector<std::size_t> jobs(count, 0);
-  for (const place::Placement& decision : view.outcome->decisions) {
-    busy[decision.slot] += decision.end_seconds - decision.start_seconds;
-    ++jobs[decision.slot];
-  }
+  for (const place::Placement& decision : view.outcome->decisions)
+    for (const place::Stretch& stretch : decision.stretches)
+      for (const std::size_t slot : stretch.slots) {
+        busy[slot] += stretch.end_seconds - stretch.start_seconds;
+        ++jobs[slot];
+      }
   std::string html =
       "<section id=\"devices\">\n<h2>Devices</h2>\n<div class=\"scroll\">\n<table "
       "class=\"sortable\">\n<thead><tr><th>device</th><th>kind</th>"

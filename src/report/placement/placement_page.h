@@ -10,6 +10,8 @@ namespace trainyard::report {
 
 // Shows the result of each policy, and why some are left out.
 std::string policies_section(const PlacementView& view);
+// Makes the table of what each user got. It is empty where jobs have no users.
+std::string users_section(const PlacementView& view);
 // Makes the table of how busy each device was. It is empty without an outcome.
 std::string devices_section(const PlacementView& view);
 // Lists every job: where, when and why it ran. It is empty without an outcome.

@@ -95,17 +95,46 @@ TEST(PlacementCharts, WhatIsAbsentIsLeftOut) {
 
 TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
   PlacementView view = test_placement();
-  EXPECT_EQ(make_placement_charts(view).size(), 2u);
+  EXPECT_EQ(make_placement_charts(view).size(), 3u);
   view.policies.push_back({"cheapest", "where it costs least", "a device says no price"});
   view.policies.push_back({"careless", "anywhere", "", 1, 2, 0.5, 3});
   const Chart chart = make_placement_charts(view).front();
   EXPECT_EQ(chart.id, "policies");
   const SortedJson rows = spec_of(chart)["data"]["values"];
-  EXPECT_EQ(rows.size(), 2u * 2 + 1);
+  EXPECT_EQ(rows.size(), 2u * 2 + 2);
   EXPECT_EQ(rows[0]["policy"], "careless");
   // Jobs that are lost are no way to be fast.
   EXPECT_EQ(best_policy(view.policies)->name, "earliest-finish");
   EXPECT_TRUE(placement_page_has(page_of(view), "left out: a device says no price"));
+}
+
+// A long job of one user is stopped for a short one of another.
+TEST(PlacementCharts, StopsUsersAndTheQueueAreShown) {
+  PlacementView view{.title = "jobs.yaml"};
+  view.problem.kinds = {{.name = "gpu"}};
+  view.problem.slots = {{"gpu", 0}};
+  view.problem.jobs = {{"long", 0, {{.seconds = 7200, .true_seconds = 7200}}, "<ann>"},
+                       {"short", 60, {{.seconds = 30, .true_seconds = 30}}, "bob"}};
+  view.shown = "srpt";
+  view.bounds = place::bounds_of(view.problem);
+  view.outcome = place::simulate(view.problem, place::find_policy(view.shown));
+  view.policies = {{.name = view.shown, .mean_completion_seconds = 1, .fairness = 0.9, .stops = 1}};
+  const SortedJson bars = spec_of(make_gantt_chart(view))["data"]["values"];
+  ASSERT_EQ(bars.size(), 3u);
+  EXPECT_EQ(bars[0]["stopped"], true);
+  EXPECT_EQ(bars[0]["end"], bars[2]["start"]);
+  EXPECT_EQ(bars[1]["start"], bars[2]["end"]);
+  EXPECT_EQ(spec_of(make_jobs_chart(view))["data"]["values"].size(), 3u);
+  const SortedJson levels = spec_of(make_queue_chart(view))["data"]["values"];
+  std::vector<int> waiting;
+  for (const SortedJson& row : levels)
+    if (row["series"] == "jobs that wait") waiting.push_back(row["count"]);
+  EXPECT_EQ(waiting, (std::vector<int>{0, 1, 0, 0}));
+  const std::string page = page_of(view);
+  EXPECT_TRUE(placement_page_has(page, "<section id=\"users\""));
+  EXPECT_TRUE(placement_page_has(page, "&lt;ann&gt;"));
+  EXPECT_TRUE(placement_page_has(page, "</b><span>stops of jobs"));
+  EXPECT_FALSE(placement_page_has(page_of(test_placement()), "<section id=\"users\""));
 }
 
 TEST(PlacementPage, TablesHoldEveryJobWithItsReason) {

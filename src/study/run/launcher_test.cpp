@@ -70,6 +70,24 @@ TEST_F(LanesTest, RunBesideEachOtherAndInOrder) {
   EXPECT_EQ(noted("b"), "+b1 -b1 +b2 +b3 -b3 ");
 }
 
+// What is stopped is told so and waited for; what ends well meanwhile was not stopped.
+TEST_F(LanesTest, AJobWithTimeOfGraceSavesWhatItHas) {
+  const auto stopped = [&](const std::string& name, int code) {
+    Job one = job(name, "a", "true");
+    one.command = {
+        "sh", "-c",
+        fmt::format("trap 'touch {0}-saved; exit {1}' TERM; touch {0}; while :; do sleep 0.01; done",
+                    file(name), code)};
+    one.grace_seconds = 60;
+    return supervise(one, folder(), [&] { return std::filesystem::exists(file(name)); });
+  };
+  const record::RunRecord saved = stopped("saves", 130), done = stopped("ends", 0);
+  EXPECT_EQ(saved.status, record::Status::interrupted);
+  EXPECT_EQ(saved.exit_code, 130);
+  EXPECT_TRUE(std::filesystem::exists(file("saves-saved")));
+  EXPECT_EQ(done.status, record::Status::ok);
+}
+
 TEST_F(LanesTest, WhatGoesWrongInOneIsToldAfterTheOthers) {
   const std::vector<Job> jobs = {job("a1", "a", "true"), job("b1", "b", "true")};
   std::ofstream(folder().log("b1-r1-a1")) << "claimed by another\n";

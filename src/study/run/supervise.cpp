@@ -229,7 +229,8 @@ void run_child(const Job& job, const Folder& folder, const fs::path& own_record,
                                                          .environment = job.environment,
                                                          .log = folder.log(job.run_id),
                                                          .time_limit_seconds = job.time_limit_seconds,
-                                                         .memory_limit_bytes = job.memory_limit_bytes},
+                                                         .memory_limit_bytes = job.memory_limit_bytes,
+                                                         .grace_seconds = job.grace_seconds},
                                                         stop);
   record::EndStatus status =
       record::status_of_end(end, job.kind, process::last_line_of(folder.log(job.run_id)),

@@ -223,6 +223,7 @@ std::string to_json(const Job& job) {
                      {"memory_limit_bytes", job.memory_limit_bytes},
                      {"wait_for_quiet_seconds", job.wait_for_quiet_seconds},
                      {"pin_clocks", job.pin_clocks},
+                     {"grace_seconds", job.grace_seconds},
                      {"resources",
                       {{"partition", resources.partition},
                        {"account", resources.account},
@@ -257,6 +258,7 @@ Job job_from_json(const std::string& text) {
     job.outputs = json.value("outputs", std::vector<std::string>());
     job.wait_for_quiet_seconds = json.value("wait_for_quiet_seconds", 0.0);
     job.pin_clocks = json.value("pin_clocks", false);
+    job.grace_seconds = json.value("grace_seconds", 0.0);
     json.at("kind").get_to(job.kind);
     json.at("command").get_to(job.command);
     json.at("environment").get_to(job.environment);

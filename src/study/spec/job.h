@@ -39,6 +39,7 @@ struct Job {
   std::int64_t memory_limit_bytes = 0;             // of its processes together; 0: none
   double wait_for_quiet_seconds = 0;               // at most, behind the set-up; 0: no waiting
   bool pin_clocks = false;                         // as long as the command runs
+  double grace_seconds = 0;  // that it has on this machine, when it is stopped, to save its state
   Resources resources;
 };
 

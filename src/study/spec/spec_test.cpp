@@ -424,6 +424,9 @@ TEST(Spec, WaitsAndPinsTravelWithTheJobAndAreNoPartOfACell) {
   EXPECT_EQ(job.wait_for_quiet_seconds, 90);
   EXPECT_TRUE(job.pin_clocks);
   EXPECT_FALSE(first_job(study).pin_clocks);
+  Job patient = job;
+  patient.grace_seconds = 120;
+  EXPECT_EQ(job_from_json(to_json(patient)).grace_seconds, 120);
   EXPECT_EQ(plan_of(careful).cells[0].hash, plan_of(study).cells[0].hash);
   expect_complaint(study + "wait_for_quiet: long\n", "90s, 15m or 3h");
   expect_complaint(study + "pin_clocks: maybe\n", "one of true, false");
