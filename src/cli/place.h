@@ -1,6 +1,5 @@
 #pragma once
 
-
 #include "cli/command.h"
 #include "cli/page_files.h"
 #include "place/policy.h"
@@ -30,7 +29,7 @@ std::vector<PolicyResult> try_policies(const place::Problem& problem, const Plac
 
 // `decisions`: of the first result, which is the only one.
 Json json_of_results(const place::Problem& problem, const place::Bounds& bounds,
-                                       const std::vector<PolicyResult>& results, bool decisions);
+                     const std::vector<PolicyResult>& results, bool decisions);
 void print_results(const place::Problem& problem, const place::Bounds& bounds,
                    const std::vector<PolicyResult>& results, bool decisions);
 

@@ -112,7 +112,8 @@ Submission submission_of(const std::vector<place::JobRequest>& requests,
   for (const place::Placement& decision : decisions) {
     const place::JobRequest& request = requests[decision.job];
     if (predict::is_foreign_graph(request.run.network))
-      fail(ErrorKind::config, "job '{}': '{}' can be predicted and not trained", request.name, request.run.network);
+      fail(ErrorKind::config, "job '{}': '{}' can be predicted and not trained", request.name,
+           request.run.network);
     const std::string cell = fmt::format("{:03}-{}", submission.jobs.size() + 1, plain_id(request.name));
     submission.jobs.push_back(job_of(request, cell, go_on));
     submission.number_of_cell[cell] = decision.job;

@@ -46,8 +46,7 @@ class NetworkFilesTest : public CliTest {
   }
   SortedJson first_record(const fs::path& folder, const std::string& network) const {
     for (const auto& entry : fs::directory_iterator(folder / "records"))
-      if (const auto record = parse_json(text_of(entry.path()));
-          record["asked"]["network"] == network)
+      if (const auto record = parse_json(text_of(entry.path())); record["asked"]["network"] == network)
         return record;
     return {};
   }
@@ -158,7 +157,7 @@ TEST_F(NetworkFilesTest, JobsAreBesideTheirFile) {
       json_of("place lab/jobs.yaml --cluster cluster.yaml --model model.json --submit local --out placed");
   ASSERT_EQ(placed["submitted"].size(), 2u);
   for (const SortedJson& one : placed["submitted"]) EXPECT_EQ(one["status"], "ok") << one;
-  EXPECT_NE(placed["policies"][0]["decisions"].dump().find("\"mine-1\""), std::string::npos)
+  EXPECT_NE(json_text(placed["policies"][0]["decisions"]).find("\"mine-1\""), std::string::npos)
       << placed["policies"][0]["decisions"];
   write("lab/bad.yaml", "jobs:\n  - {network: nets/none.onnx}\n");
   expect_failure("place lab/bad.yaml --cluster cluster.yaml --model model.json", 1, "none.onnx");

@@ -70,8 +70,8 @@ TEST_F(PlaceCliTest, TheShortJobThatArrivesGoesBeforeTheLongOneThatWaits) {
     EXPECT_EQ(one["status"], "ok") << one["reason"];
     EXPECT_EQ(one["slot"], "here");
   }
-  const double first = record_of("001-first-r1-a1")["started_seconds"];
-  const double short_one = record_of("002-short-r1-a1")["started_seconds"];
+  const auto first = record_of("001-first-r1-a1")["started_seconds"].get<double>();
+  const auto short_one = record_of("002-short-r1-a1")["started_seconds"].get<double>();
   EXPECT_LT(first, short_one);
   EXPECT_LT(short_one, record_of("003-long-r1-a1")["started_seconds"]);
 }
@@ -83,7 +83,7 @@ TEST_F(PlaceCliTest, ArrivalsAreWaitedFor) {
   for (const std::string policy : {"earliest-finish", "fifo"}) {
     std::filesystem::remove_all(work() / "placement");
     report_of(words(policy, "--submit local"));
-    const double origin = read_json(work() / "placement" / "placement.json")["started_seconds"];
+    const auto origin = read_json(work() / "placement" / "placement.json")["started_seconds"].get<double>();
     EXPECT_GE(record_of("002-later-r1-a1")["started_seconds"], origin + 3) << policy;
   }
 }

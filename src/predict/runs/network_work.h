@@ -87,8 +87,8 @@ struct WorkOptions {
 // no such one, (unsupported) when none of ours can be made of its file.
 networks::Model training_model(const WorkOptions& options);
 
-// Throws as training_model. Of a file that no training of ours can be made of (graph_work.h) it is the work of
-// the graph.
+// Throws as training_model. Of a file that no training of ours can be made of (graph_work.h) it is the work
+// of the graph.
 NetworkWork work_of(const WorkOptions& options);
 
 // Counts the work of any graph that holds a training step. REQUIRES: an update node.

@@ -128,7 +128,7 @@ TEST(PlacementCharts, StopsUsersAndTheQueueAreShown) {
   const SortedJson levels = spec_of(make_queue_chart(view))["data"]["values"];
   std::vector<int> waiting;
   for (const SortedJson& row : levels)
-    if (row["series"] == "jobs that wait") waiting.push_back(row["count"]);
+    if (row["series"] == "jobs that wait") waiting.push_back(row["count"].get<int>());
   EXPECT_EQ(waiting, (std::vector<int>{0, 1, 0, 0}));
   const std::string page = page_of(view);
   EXPECT_TRUE(placement_page_has(page, "<section id=\"users\""));
