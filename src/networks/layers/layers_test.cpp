@@ -1,5 +1,7 @@
 #include "networks/layers/described_network.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "base/test_folder.h"
@@ -125,6 +127,16 @@ TEST(DescribedNetwork, ExamplesAreNetworksForAnyBatchAndClasses) {
     EXPECT_EQ(seven.graph.shape(seven.logits)[1], 7) << file;
     EXPECT_EQ(build_model({.network = file, .training = false, .loss = false}).labels, graph::kNone) << file;
   }
+}
+
+TEST(DescribedNetwork, TheOneOfTheDocumentIsANetwork) {
+  std::ifstream page("docs/formats/network-yaml.md");
+  std::string text, line;
+  while (std::getline(page, line) && !line.starts_with("## "))
+    if (line.starts_with("    ")) text += line.substr(4) + "\n";
+  EXPECT_EQ(weight_of(model_of_text(text), "block3/conv2/weight"), (Shape{16, 16, 3, 3}));
+  EXPECT_EQ(weight_of(model_of_text(text, {{"depth", "1"}, {"width", "4"}}), "conv1/weight"),
+            (Shape{4, 3, 5, 5}));
 }
 
 TEST(DescribedNetwork, ParametersAreThoseOfAGeneratedOne) {
