@@ -186,7 +186,8 @@ void print_import(const ImportOptions& options, const Imported& imported) {
 std::function<int()> declare_networks_import(Command& command) {
   const auto options = std::make_shared<ImportOptions>();
   command
-      .add_option("file", options->file, "ONNX (.onnx), TensorFlow GraphDef (.pb, .pbtxt) or Graphviz (.dot, .gv)")
+      .add_option("file", options->file,
+                  "ONNX (.onnx), TensorFlow GraphDef (.pb, .pbtxt) or Graphviz (.dot, .gv)")
       ->required()
       ->type_name("FILE");
   command.add_option("--batch", options->batch, "Of an ONNX file that leaves it open")
