@@ -11,9 +11,9 @@
 namespace trainyard::interchange {
 namespace {
 
-constexpr const char* kKept = "tests/golden/kept/onnx_sets";
-constexpr int kNoOnnx = 77;
-constexpr double kNear = 1e-6;
+constexpr const char* kKeptSets = "tests/golden/kept/onnx_sets";
+constexpr int kNoPythonsOnnx = 77;
+constexpr double kSameLoss = 1e-6;
 
 // The losses of some steps on the same samples, which other operators would change.
 std::vector<double> losses_of(const std::filesystem::path& file, std::int64_t batch) {
@@ -49,20 +49,20 @@ void expect_one_network(const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::vector<double> losses = losses_of(entry.path(), batch);
       for (std::size_t i = 0; i < losses.size(); ++i)
-        EXPECT_NEAR(losses[i], expected[i], kNear * expected[i]) << entry.path() << ", step " << i;
+        EXPECT_NEAR(losses[i], expected[i], kSameLoss * expected[i]) << entry.path() << ", step " << i;
       ++files;
     }
     EXPECT_GE(files, 8);
   }
 }
 
-TEST(OnnxSets, From9To17AreOneNetwork) { expect_one_network(kKept); }
+TEST(OnnxSets, From9To17AreOneNetwork) { expect_one_network(kKeptSets); }
 
 TEST(OnnxSets, OfPythonsOnnxUpToItsNewestAreOneNetwork) {
   const TestFolder folder;
   const std::string command = "tests/scripts/onnx_sets.py " + folder.path().string() + " > /dev/null 2>&1";
   const int status = std::system(command.c_str());
-  if (WEXITSTATUS(status) == kNoOnnx) GTEST_SKIP() << "Python's onnx is absent (Debian: python3-onnx)";
+  if (WEXITSTATUS(status) == kNoPythonsOnnx) GTEST_SKIP() << "Python's onnx is absent (Debian: python3-onnx)";
   ASSERT_EQ(status, 0);
   expect_one_network(folder.path());
 }
