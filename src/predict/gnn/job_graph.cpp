@@ -48,12 +48,12 @@ const GraphFeatures& JobGraphs::grouped_graph(const JobDescription& job) {
   const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.parameters);
   if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
   const NamedNetwork network = named_network(job.network);
-  const networks::Model model = training_model({.network = network.network,
-                                                .batch = job.batch,
-                                                .classes = job.classes,
-                                                .input = network.input,
-                                                .optimizer = job.optimizer,
-                                                .parameters = job.parameters});
+  const networks::Model model = build_training_step({.network = network.network,
+                                                     .batch = job.batch,
+                                                     .classes = job.classes,
+                                                     .input = network.input,
+                                                     .optimizer = job.optimizer,
+                                                     .parameters = job.parameters});
   const interchange::ExchangeGraph graph = interchange::from_graph(model.graph, network.network);
   vocabulary_.add(graph);
   const auto [group, groups] = fluid_groups(graph, form_);

@@ -4,12 +4,12 @@ namespace trainyard::predict {
 
 networks::Model training_model(const JobDescription& job) {
   const NamedNetwork named = named_network(job.network);
-  return training_model(WorkOptions{.network = named.network,
-                                    .batch = job.batch,
-                                    .classes = job.classes,
-                                    .input = named.input,
-                                    .optimizer = job.optimizer,
-                                    .parameters = job.parameters});
+  return build_training_step({.network = named.network,
+                              .batch = job.batch,
+                              .classes = job.classes,
+                              .input = named.input,
+                              .optimizer = job.optimizer,
+                              .parameters = job.parameters});
 }
 
 namespace {

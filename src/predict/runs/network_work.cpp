@@ -293,7 +293,7 @@ NetworkWork work_of(const Graph& graph, std::int64_t batch) {
   return work;
 }
 
-networks::Model training_model(const WorkOptions& options) {
+networks::Model build_training_step(const WorkOptions& options) {
   if (is_foreign_graph(options.network))
     fail(ErrorKind::unsupported,
          "'{}': this kind of model predicts networks that train here; one of first principles predicts any "
@@ -313,7 +313,7 @@ networks::Model training_model(const WorkOptions& options) {
 
 NetworkWork work_of(const WorkOptions& options) {
   if (is_foreign_graph(options.network)) return work_of_file(options.network, options.batch);
-  return work_of(training_model(options).graph, options.batch);
+  return work_of(build_training_step(options).graph, options.batch);
 }
 
 const NetworkWork& WorkCache::work(const std::string& network, std::int64_t batch, int classes,

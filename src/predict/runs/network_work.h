@@ -84,7 +84,7 @@ struct WorkOptions {
 
 // Returns the training step. Throws Error (usage) when there is no such network, (unsupported) when none of
 // ours can be made of its file.
-networks::Model training_model(const WorkOptions& options);
+networks::Model build_training_step(const WorkOptions& options);
 
 // Of a file that no training of ours can be made of (graph_work.h) it is the work of the graph. Throws Error
 // (usage) when there is no such network.
