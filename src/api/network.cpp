@@ -33,6 +33,8 @@ Network Network::named(const std::string& name, const std::map<std::string, std:
 Network Network::from_onnx(const std::filesystem::path& file) {
   auto parts = std::make_shared<Parts>();
   parts->file = interchange::read_trainable(file);
+  if (!parts->file->obstacle.empty())
+    fail(ErrorKind::unsupported, "'{}': cannot be trained: {}", file.string(), parts->file->obstacle);
   parts->info = parts->file->info;
   parts->info.name = file.stem().string();
   parts->model = {.network = parts->info.name, .imported = parts->file->build};

@@ -108,7 +108,7 @@ TEST(GraphDef, AnOpenBatchIsTheAskedOne) {
   }
 }
 
-std::string bytes_of(unsigned field, const std::string& content) {
+std::string field_of(unsigned field, const std::string& content) {
   std::string out;
   put_bytes(out, field, content);
   return out;
@@ -123,15 +123,15 @@ std::string number_of(unsigned field, std::int64_t value) {
 
 std::string node_of(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
                     const std::vector<std::pair<std::string, std::string>>& attributes) {
-  std::string node = bytes_of(1, name) + bytes_of(2, op);
-  for (const std::string& input : inputs) node += bytes_of(3, input);
-  for (const auto& [key, value] : attributes) node += bytes_of(5, bytes_of(1, key) + bytes_of(2, value));
-  return bytes_of(1, node);
+  std::string node = field_of(1, name) + field_of(2, op);
+  for (const std::string& input : inputs) node += field_of(3, input);
+  for (const auto& [key, value] : attributes) node += field_of(5, field_of(1, key) + field_of(2, value));
+  return field_of(1, node);
 }
 
 std::string shape_of(const std::vector<std::int64_t>& dims) {
   std::string shape;
-  for (const std::int64_t dim : dims) shape += bytes_of(2, number_of(1, dim));
+  for (const std::int64_t dim : dims) shape += field_of(2, number_of(1, dim));
   return shape;
 }
 
@@ -143,18 +143,18 @@ TEST(GraphDef, TheBinaryFormIsTheSameGraph) {
   const std::string numbers("\0\0\0\0\377\377\377\377", 8);
   const std::string file =
       node_of("x", "Placeholder", {},
-              {{"dtype", number_of(6, kFloat)}, {"shape", bytes_of(7, shape_of({-1, 8, 8, 3}))}}) +
+              {{"dtype", number_of(6, kFloat)}, {"shape", field_of(7, shape_of({-1, 8, 8, 3}))}}) +
       node_of("w", "VariableV2", {},
-              {{"dtype", number_of(6, kFloat)}, {"shape", bytes_of(7, shape_of({3, 3, 3, 16}))}}) +
+              {{"dtype", number_of(6, kFloat)}, {"shape", field_of(7, shape_of({3, 3, 3, 16}))}}) +
       node_of("conv", "Conv2D", {"x", "w"},
               {{"T", number_of(6, kFloat)},
-               {"strides", bytes_of(1, bytes_of(3, strides))},
-               {"padding", bytes_of(2, "SAME")}}) +
+               {"strides", field_of(1, field_of(3, strides))},
+               {"padding", field_of(2, "SAME")}}) +
       node_of("sizes", "Const", {},
               {{"dtype", number_of(6, kInt32)},
                {"value",
-                bytes_of(8, number_of(1, kInt32) + bytes_of(2, shape_of({2})) + bytes_of(4, numbers))}}) +
-      bytes_of(4, number_of(1, 27));  // versions
+                field_of(8, number_of(1, kInt32) + field_of(2, shape_of({2})) + field_of(4, numbers))}}) +
+      field_of(4, number_of(1, 27));  // versions
   const ExchangeGraph graph = read_graph_def(text_of_graph_def(file, "test"), "test", 2);
   ASSERT_EQ(graph.nodes.size(), 4u);
   EXPECT_EQ(op_of(graph, "conv").outputs[0].to_string(), "f32 2x4x4x16");

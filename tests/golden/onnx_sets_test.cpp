@@ -12,8 +12,8 @@ namespace trainyard::interchange {
 namespace {
 
 constexpr const char* kKeptSets = "tests/golden/kept/onnx_sets";
-constexpr int kNoOnnxHere = 77;
-constexpr double kNearOfSets = 1e-6;
+constexpr int kNoPythonsOnnx = 77;
+constexpr double kSameLoss = 1e-6;
 
 // The losses of some steps on the same samples, which other operators would change.
 std::vector<double> losses_of(const std::filesystem::path& file, std::int64_t batch) {
@@ -49,7 +49,7 @@ void expect_one_network(const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::vector<double> losses = losses_of(entry.path(), batch);
       for (std::size_t i = 0; i < losses.size(); ++i)
-        EXPECT_NEAR(losses[i], expected[i], kNearOfSets * expected[i]) << entry.path() << ", step " << i;
+        EXPECT_NEAR(losses[i], expected[i], kSameLoss * expected[i]) << entry.path() << ", step " << i;
       ++files;
     }
     EXPECT_GE(files, 8);
@@ -62,7 +62,7 @@ TEST(OnnxSets, OfPythonsOnnxUpToItsNewestAreOneNetwork) {
   const TestFolder folder;
   const std::string command = "tests/scripts/onnx_sets.py " + folder.path().string() + " > /dev/null 2>&1";
   const int status = std::system(command.c_str());
-  if (WEXITSTATUS(status) == kNoOnnxHere) GTEST_SKIP() << "Python's onnx is absent (Debian: python3-onnx)";
+  if (WEXITSTATUS(status) == kNoPythonsOnnx) GTEST_SKIP() << "Python's onnx is absent (Debian: python3-onnx)";
   ASSERT_EQ(status, 0);
   expect_one_network(folder.path());
 }

@@ -6,6 +6,7 @@
 
 #include "base/test_folder.h"
 #include "networks/zoo/network_files.h"
+#include "study/spec/job.h"
 #include "study/spec/plan.h"
 
 namespace trainyard::study {
@@ -80,6 +81,15 @@ TEST_F(FileNetworksTest, ProcessesGetThePath) {
   const auto asked = with_network_path(one, {{"network", std::string("nets/mine.onnx")}});
   EXPECT_EQ(record::to_text(asked.at("network")), path("nets/mine.onnx"));
   EXPECT_EQ(with_network_path(one, {{"batch", std::int64_t{2}}}).size(), 1u);
+  const Plan plan = make_plan(one, [](const record::Settings&) { return ""; });
+  const Job job = make_job(one, plan.runs.at(0), 1, "trainyard");
+  const std::string option = "--network=" + path("nets/mine.onnx").string();
+  EXPECT_NE(std::find(job.command.begin(), job.command.end(), option), job.command.end());
+  EXPECT_EQ(record::to_text(job.settings.at("network")), "nets/mine.onnx");
+  record::RunRecord run;
+  run.words["network"] = path("nets/mine.onnx").string();
+  identify(run, job);
+  EXPECT_EQ(run.words["network"], "nets/mine.onnx") << "tables show the name of the study";
 }
 
 }  // namespace
