@@ -219,6 +219,12 @@ std::vector<Judged> judged_of(const std::vector<Trial>& trials) {
   return all;
 }
 
+std::size_t count_unlike(const std::vector<Trial>& trials) {
+  const std::vector<Judged> all = judged_of(trials);
+  return static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const Judged& one) { return one.unlike_learned; }));
+}
+
 // By device, network and family, over all that was judged.
 struct Table {
   const char* name;
@@ -289,7 +295,11 @@ int eval(const EvalOptions& options) {
                               {set, judged_of(trials), model ? NamedScores{} : held, options.runs,
                                options.model, options.split, options.source, options.target, options.seeds},
                               options.quiet);
-  Json report{{"runs", set.rows.size()}, {"skipped", set.skipped}, {"held_out", json_of_scores(held)}};
+  const std::size_t unlike = count_unlike(trials);
+  Json report{{"runs", set.rows.size()},
+              {"unlike_learned", unlike},
+              {"skipped", set.skipped},
+              {"held_out", json_of_scores(held)}};
   if (!options.json && !model) print_scores("held out", held);
   if (options.split != "random" && !model && options.target.empty())
     summarise_held_out(held, report, !options.json);
@@ -305,10 +315,43 @@ int eval(const EvalOptions& options) {
   for (const auto& [name, count] : set.skipped)
     if (!options.json)
       fmt::print("left out: {} runs of '{}', which is unknown or has changed\n", count, name);
+  if (!options.json && unlike > 0)
+    fmt::print("{} runs are of networks unlike any that was learned from\n", unlike);
   if (!options.json) print_written(written, fmt::format("{} runs", set.rows.size()));
   describe_written(written, report);
   if (options.json) fmt::print("{}\n", json_text(report));
   return 0;
+}
+
+// Options of what is learned from and what is judged by.
+void declare_parts(Command& command, EvalOptions& options) {
+  command
+      .add_option("--split", options.split,
+                  "Fit to a part of the runs and judge by the others: `random` fifths; each network, family, "
+                  "device, data set, batch size or number of epochs held out; campaign: each family on each "
+                  "device, by other families on other devices")
+      ->check(one_of(split_names()));
+  command.add_option("--to", options.target, "Adapt to this device with few of its runs")
+      ->type_name("DEVICE");
+  command.add_option("--from", options.source, "With --to: the device that is known")->type_name("DEVICE");
+  command.add_option("--shots", options.shots, "With --to: how many runs; 0: none of that device")
+      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Of random parts")
+      ->transform(within("seed"))
+      ->capture_default_str();
+  command.add_option("--seeds", options.seeds, "Repeat random parts with so many seeds, and show means")
+      ->transform(within(record::NumberRange::whole(1, 1'000)))
+      ->capture_default_str();
+  command
+      .add_option("--together", options.together,
+                  "With --split network, family, device, data, batch or epochs: hold these out at once, "
+                  "instead of each by itself")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  command.add_flag("--twins-together", options.twins_together,
+                   "random: runs that differ in epochs or data set alone stay on one side");
 }
 
 }  // namespace
@@ -321,33 +364,7 @@ std::function<int()> declare_predict_eval(Command& command) {
       ->required()
       ->type_name("RUNS");
   command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
-  command
-      .add_option("--split", options->split,
-                  "Fit to a part of the runs and judge by the others: `random` fifths; each network, family, "
-                  "device, data set, batch size or number of epochs held out; campaign: each family on each "
-                  "device, by other families on other devices")
-      ->check(one_of(split_names()));
-  command.add_option("--to", options->target, "Adapt to this device with few of its runs")
-      ->type_name("DEVICE");
-  command.add_option("--from", options->source, "With --to: the device that is known")->type_name("DEVICE");
-  command.add_option("--shots", options->shots, "With --to: how many runs; 0: none of that device")
-      ->transform(within(record::NumberRange::whole(0, 1'000'000)))
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--seed", options->seed, "Of random parts")
-      ->transform(within("seed"))
-      ->capture_default_str();
-  command.add_option("--seeds", options->seeds, "Repeat random parts with so many seeds, and show means")
-      ->transform(within(record::NumberRange::whole(1, 1'000)))
-      ->capture_default_str();
-  command
-      .add_option("--together", options->together,
-                  "With --split network, family, device, data, batch or epochs: hold these out at once, "
-                  "instead of each by itself")
-      ->delimiter(',')
-      ->type_name("NAME,...");
-  command.add_flag("--twins-together", options->twins_together,
-                   "random: runs that differ in epochs or data set alone stay on one side");
+  declare_parts(command, *options);
   command.add_flag("--intervals", options->intervals, "With --split: calibrate intervals each time (slow)");
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");
   command.add_option("--device", options->device, "Records are of this device")->type_name("NAME");

@@ -154,9 +154,9 @@ int fit(const FitCommandOptions& options) {
     print_fit(set, judged, options);
     if (model.calibration.fresh > 0)
       fmt::print(
-          "90 % intervals: a factor of {:.3f} for networks that were seen, {:.3f} for others, more where "
-          "the host decides\n",
-          std::exp(model.calibration.known), std::exp(model.calibration.fresh));
+          "90 % intervals: a factor of {:.3f} for networks that were seen, more where the host decides; for "
+          "others {:.1f} deviations of what the constants leave open\n",
+          std::exp(model.calibration.known), model.calibration.fresh);
     return 0;
   }
   Json report{{"model", options.output.string()},

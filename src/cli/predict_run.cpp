@@ -97,6 +97,7 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
           {"step_seconds", made.step_seconds},
           {"start_seconds", made.start_seconds},
           {"known", made.known},
+          {"unlike_learned", made.unlike_learned},
           {"parts", json_of_parts(made.parts)},
           {"memory",
            {{"weights", made.memory.weights},
@@ -139,6 +140,10 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
     fmt::print("\n{}", table.text());
   }
   for (const std::string& remark : made.remarks) fmt::print("{}\n", remark);
+  if (made.unlike_learned)
+    fmt::print(
+        "no run that was learned from spends its time as this network does: trust the interval, not the "
+        "time\n");
   if (!made.device_seen)
     fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
 }

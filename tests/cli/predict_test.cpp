@@ -86,6 +86,39 @@ TEST_F(PredictCliTest, TransformersArePredictedByTheirKernelsAndPlaced) {
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
 }
 
+TEST_F(PredictCliTest, TheDataSetIsPartOfARun) {
+  ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
+  const std::string words = "predict run --model model.json --device GTX1080 --batch 32 --json --network ";
+  const auto small = report_of(words + "alexnet --data cifar10"),
+             large = report_of(words + "alexnet --data imagenet"),
+             sized = report_of(words + "alexnet --data imagenet --images 128116");
+  EXPECT_LT(small["memory"]["total"], large["memory"]["total"].get<double>() / 4);
+  EXPECT_LT(small["seconds"], large["seconds"]);
+  EXPECT_EQ(sized["step_seconds"], large["step_seconds"]);
+  EXPECT_GT(sized["seconds"], 1.5 * large["seconds"].get<double>());
+  EXPECT_FALSE(report_of(words + "lenet --data mnist")["unlike_learned"].get<bool>());
+  EXPECT_TRUE(report_of(words + "vgg19")["unlike_learned"].get<bool>());
+  expect_failed(run(words + "lenet --data coco"), 1, "dataset 'coco': one of cifar10");
+  EXPECT_GT(report_of(words + "lenet --data coco --images 100")["seconds"], 0);
+}
+
+TEST_F(PredictCliTest, PredictionsSayWhichRunTheyAreOf) {
+  ASSERT_EQ(run("predict eval --runs runs.csv --split batch --predictions made.csv").exit_code, 0);
+  std::ifstream file(work() / "made.csv");
+  std::string head, line;
+  std::getline(file, head);
+  EXPECT_EQ(head.find("held_out,device,network,parameters,input,classes,batch,optimizer,precision,dataset,"
+                      "images,epochs,measured_seconds"),
+            0u);
+  std::size_t rows = 0;
+  while (std::getline(file, line)) {
+    ++rows;
+    EXPECT_TRUE(line.find(",sgd,f32,") != std::string::npos || line.find(",adam,f32,") != std::string::npos)
+        << line;
+  }
+  EXPECT_EQ(rows, 24u);
+}
+
 TEST_F(PredictCliTest, GeneratedNetworksArePredictedByTheirParameters) {
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
   const std::string words =

@@ -29,6 +29,7 @@ Judged judged(const RunSet& set, std::size_t r, const Prediction& made) {
           set.rows[r].run.end == RunEnd::oom,
           made.oom_probability,
           made.known,
+          made.unlike_learned,
           made.use,
           made.usual_use,
           set.rows[r].run.memory.peak_bytes,
@@ -46,8 +47,9 @@ std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::
   std::vector<Judged> all;
   for (const std::size_t r : rows) {
     const RunSet::Row& row = set.rows[r];
-    all.push_back(
-        judged(set, r, predict(model, set.work(row), on[row.device], row.run.steps(), row.run.with_start)));
+    all.push_back(judged(
+        set, r,
+        predict(model, set.work(row), on[row.device], row.run.steps(), row.run.with_start, Campaign::same)));
   }
   return all;
 }

@@ -11,7 +11,8 @@ struct Judged {
   double measured = 0, predicted = 0, low = 0, high = 0;
   bool oom = false;  // as it ended
   double oom_probability = 0;
-  double known = 0;                                   // how near runs are that were learned from, 0 to 1
+  double known = 0;  // how near runs are that were learned from, 0 to 1
+  bool unlike_learned = false;
   std::vector<ResourceUse> use = {}, usual_use = {};  // as predicted, and the means of its device
   double measured_bytes = 0, predicted_bytes = 0;     // at the peak; measured 0: the run does not say
 
@@ -19,6 +20,7 @@ struct Judged {
   double memory_error() const;  // the same of bytes. REQUIRES: they were measured
 };
 
+// The first takes the runs for those of the campaign that the model has learned from, the second for others'.
 std::vector<Judged> judge(const TimeModel& model, const RunSet& set, const std::vector<std::size_t>& rows);
 std::vector<Judged> judge(Predictor& model, const RunSet& set, const std::vector<std::size_t>& rows);
 

@@ -1,14 +1,11 @@
 #include "predict/analytic/fit_model.h"
 
-#include "stats/least_squares.h"
+#include "predict/analytic/calibrate.h"
 
 namespace trainyard::predict {
 namespace {
 
 using Rows = std::vector<std::size_t>;
-
-constexpr int kFolds = 5;
-constexpr std::uint64_t kFoldSeed = 1;
 
 // Devices of the base come first, so that their indices do not change.
 struct Seen {
@@ -57,14 +54,33 @@ void fit_time(const RunSet& set, const Rows& rows, const Seen& seen, const TimeM
   for (const auto& [position, own] : number) model.devices[position].constants = fitted.own[own];
 }
 
-// Returns log(measured / predicted) of the analytic part, averaged over runs of the same work on the same
-// device.
-std::vector<Residual::Sample> missed_by(const TimeModel& model, const RunSet& set, const Seen& seen,
-                                        const Rows& rows) {
+// Sets how well the runs settle the constants.
+void settle(const RunSet& set, const Rows& rows, const Seen& seen, const TimeModel* base, TimeModel& model) {
+  std::vector<SettledRun> runs;
+  std::vector<std::size_t> with_runs;  // positions in `model.devices`
+  for (const std::size_t r : rows) {
+    const RunSet::Row& row = set.rows[r];
+    const std::size_t position = seen.position[row.device];
+    auto at = std::find(with_runs.begin(), with_runs.end(), position);
+    if (at == with_runs.end()) at = with_runs.insert(at, position);
+    const DeviceModel& on = model.devices[position];
+    runs.push_back({sensitivity_of(set.work(row), on.device, model.shared, on.constants, row.run.steps(),
+                                   row.run.with_start),
+                    static_cast<std::size_t>(at - with_runs.begin())});
+  }
+  const ConstantsCovariances all =
+      covariances_of(runs, with_runs.size(), base != nullptr ? &base->shared_covariance : nullptr);
+  model.shared_covariance = all.shared;
+  for (std::size_t d = 0; d < with_runs.size(); ++d) model.devices[with_runs[d]].covariance = all.devices[d];
+}
+
+}  // namespace
+
+std::vector<Residual::Sample> missed_by(const TimeModel& model, const RunSet& set, const Rows& rows) {
   std::map<std::pair<std::size_t, std::size_t>, std::pair<double, double>> sums;
   for (const std::size_t r : rows) {
     const RunSet::Row& row = set.rows[r];
-    const DeviceModel& on = model.devices[seen.position[row.device]];
+    const DeviceModel on = model.find(row.run.device, {});
     const StepParts parts = step_parts(set.work(row), on.device, model.shared, on.constants);
     auto& [sum, count] = sums[{row.work, row.device}];
     sum += std::log(row.run.seconds / run_seconds(parts, on.constants, row.run.steps(), row.run.with_start));
@@ -72,71 +88,12 @@ std::vector<Residual::Sample> missed_by(const TimeModel& model, const RunSet& se
   }
   std::vector<Residual::Sample> samples;
   for (const auto& [key, sum] : sums) {
-    const DeviceModel& on = model.devices[seen.position[key.second]];
+    const DeviceModel on = model.find(set.devices[key.second].name, {});
     const StepParts parts = step_parts(set.works[key.first], on.device, model.shared, on.constants);
     samples.push_back({place_of(set.works[key.first], parts, on.device), sum.first / sum.second, sum.second});
   }
   return samples;
 }
-
-struct Miss {
-  double error;  // absolute, of logarithms, over the widening by the host
-  double known;
-};
-
-std::vector<Miss> misses(const TimeModel& model, const RunSet& set, const Seen& seen, const Rows& rows) {
-  std::vector<Miss> all;
-  for (const std::size_t r : rows) {
-    const RunSet::Row& row = set.rows[r];
-    const Prediction made = predict(model, set.work(row), model.devices[seen.position[row.device]],
-                                    row.run.steps(), row.run.with_start);
-    all.push_back(
-        {std::abs(std::log(row.run.seconds / made.seconds)) / host_widening(made.parts), made.known});
-  }
-  return all;
-}
-
-// Keeps the constants, and fits a residual that has not seen some of the runs.
-double calibrate_known(const TimeModel& model, const RunSet& set, const Seen& seen, const Rows& rows,
-                       const std::vector<Residual::Sample>& earlier) {
-  const std::vector<int> fold = stats::assign_folds(rows.size(), kFolds, kFoldSeed);
-  std::vector<double> scores;
-  for (int held = 0; held < kFolds; ++held) {
-    Rows kept, out;
-    for (std::size_t i = 0; i < rows.size(); ++i) (fold[i] == held ? out : kept).push_back(rows[i]);
-    if (kept.empty()) continue;
-    TimeModel without = model;
-    std::vector<Residual::Sample> samples = missed_by(without, set, seen, kept);
-    samples.insert(samples.end(), earlier.begin(), earlier.end());
-    without.residual = Residual(std::move(samples));
-    for (const Miss& miss : misses(without, set, seen, out)) scores.push_back(miss.error);
-  }
-  return conformal_quantile(std::move(scores));
-}
-
-// Holds each network in turn out of everything. Returns nothing when it was stopped.
-std::optional<double> calibrate_fresh(const RunSet& set, const Rows& rows, double known,
-                                      const std::function<bool()>& stop) {
-  std::map<std::string, Rows> by_network;
-  for (const std::size_t r : rows) by_network[set.rows[r].run.network].push_back(r);
-  if (by_network.size() < 2) return 0.0;
-  std::vector<double> scores;
-  for (const auto& [network, held] : by_network) {
-    if (stop != nullptr && stop()) return std::nullopt;
-    Rows kept;
-    for (const std::size_t r : rows)
-      if (set.rows[r].run.network != network) kept.push_back(r);
-    const TimeModel without = fit_model(set, kept, {.calibrate = false, .learn_use = false});
-    const Seen seen = devices_of(set, kept, nullptr);
-    for (const Miss& miss : misses(without, set, seen, held)) {
-      const double rest = miss.error * miss.error - miss.known * known * known;
-      scores.push_back(std::sqrt(std::max(rest, 0.0) / std::max(1 - miss.known, 1e-3)));
-    }
-  }
-  return conformal_quantile(std::move(scores));
-}
-
-}  // namespace
 
 MemoryModel fit_memory_of(const RunSet& set, const Rows& rows) {
   std::set<std::tuple<std::size_t, std::size_t, bool>> seen;
@@ -182,13 +139,6 @@ Rows ended_well(const RunSet& set, const Rows& rows) {
   return kept;
 }
 
-double conformal_quantile(std::vector<double> scores) {
-  if (scores.empty()) return 0;
-  std::sort(scores.begin(), scores.end());
-  const auto rank = static_cast<std::size_t>(std::ceil(static_cast<double>(scores.size() + 1) * kCoverage));
-  return scores[std::min(rank, scores.size()) - 1];
-}
-
 TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& options) {
   for (const std::size_t r : rows)
     if (const backend::Precision precision = set.rows[r].run.precision; precision != backend::Precision::f32)
@@ -204,9 +154,10 @@ TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& optio
     model.networks = options.base->networks;
     model.memory = options.base->memory;
     model.calibration = options.base->calibration;
+    model.shared_covariance = options.base->shared_covariance;
     model.runs = options.base->runs;
   }
-  std::vector<Residual::Sample> samples = missed_by(model, set, seen, good);
+  std::vector<Residual::Sample> samples = missed_by(model, set, good);
   samples.insert(samples.end(), earlier.begin(), earlier.end());
   model.residual = Residual(std::move(samples));
   model.runs += static_cast<double>(rows.size());
@@ -218,13 +169,9 @@ TimeModel fit_model(const RunSet& set, const Rows& rows, const FitOptions& optio
   if (options.learn_use)
     model.use = UseModel::fit(use_of_runs(model, set, seen, good),
                               options.base != nullptr ? &options.base->use : nullptr);
-  if (options.calibrate) {
-    const double known = calibrate_known(model, set, seen, good, earlier);
-    const std::optional<double> fresh = options.base == nullptr
-                                            ? calibrate_fresh(set, good, known, options.stop)
-                                            : std::optional(model.calibration.fresh);
-    if (fresh) model.calibration = {known, *fresh};
-  }
+  const bool widened = options.base != nullptr && options.base->calibration.is_there();
+  if (options.settle || options.calibrate || widened) settle(set, good, seen, options.base, model);
+  if (options.calibrate) calibrate(set, good, earlier, options, model);
   return model;
 }
 

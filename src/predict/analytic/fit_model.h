@@ -6,7 +6,8 @@
 namespace trainyard::predict {
 
 struct FitOptions {
-  bool calibrate = true;            // intervals, by holding networks out: as many more fits
+  bool calibrate = true;            // intervals, by holding networks and families out: as many more fits
+  bool settle = false;              // without calibration, too: say how well runs settle the constants
   bool learn_use = true;            // of resources, where runs say it
   const TimeModel* base = nullptr;  // keep its constants, and fit the devices of the runs alone
   // The fit calls this between fits: true ends the calibration, and the model then has no intervals.
@@ -23,8 +24,9 @@ std::vector<std::size_t> ended_well(const RunSet& set, const std::vector<std::si
 // Fits the memory model to runs that ended well and to runs that ran out of memory.
 MemoryModel fit_memory_of(const RunSet& set, const std::vector<std::size_t>& rows);
 
-// Returns half of an interval that holds kCoverage of errors like these: the k-th smallest, k = ceil((n + 1)
-// coverage), by split conformal prediction (Lei et al., 2018). Returns 0 for no errors.
-double conformal_quantile(std::vector<double> errors);
+// Returns log(measured / predicted) of the model without its residual, averaged over runs of the same work on
+// the same device. REQUIRES: the model has seen the devices.
+std::vector<Residual::Sample> missed_by(const TimeModel& model, const RunSet& set,
+                                        const std::vector<std::size_t>& rows);
 
 }  // namespace trainyard::predict

@@ -109,7 +109,7 @@ TEST(TimeModelFileTest, WhatIsOutOfBoundsIsRefused) {
   };
   ModelContainer newer = valid, other = valid, empty = valid, single = valid;
   newer.version = kTimeModelVersion + 1;
-  refused("version 4 of a 'trainyard-time-model', 3 expected", newer);
+  refused("version 5 of a 'trainyard-time-model', 4 expected", newer);
   other.schema = "trainyard-tree";
   refused("a model of kind 'trainyard-tree'", other);
   empty.tensors.clear();

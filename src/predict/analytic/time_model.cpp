@@ -10,7 +10,6 @@ namespace {
 
 // An error beyond this, in logarithms, counts linearly and no longer by its square.
 constexpr double kToleratedError = 0.1;
-constexpr double kUsualError = 0.05;
 constexpr double kFarthest = 5;  // deviations of a constant from the prior
 
 // Parameters holds logarithms of constants, as deviations from the prior.
@@ -70,6 +69,7 @@ FittedConstants fit_constants(const std::vector<NetworkWork>& works, const std::
 namespace {
 
 constexpr double kHostWidening = 2;
+constexpr double kWidest = 5;  // of halves of intervals, as logarithms
 
 // Returns geometric means over the devices that were seen.
 DeviceConstants average_host(const std::vector<DeviceModel>& devices) {
@@ -92,7 +92,7 @@ DeviceModel TimeModel::find(std::string_view name, const std::vector<DeviceSheet
   for (const DeviceModel& one : devices)
     if (same_device_name(one.device.name, name)) return one;
   for (const DeviceSheet& device : others)
-    if (same_device_name(device.name, name)) return {device, average_host(devices), 0};
+    if (same_device_name(device.name, name)) return {device, average_host(devices), 0, shared_covariance};
   std::string names;
   for (const DeviceModel& one : devices) names += (names.empty() ? "" : ", ") + one.device.name;
   for (const DeviceSheet& device : others) {
@@ -109,13 +109,24 @@ std::vector<DeviceSheet> TimeModel::seen_devices() const {
   return seen;
 }
 
-double host_widening(const StepParts& parts) {
-  return 1 + kHostWidening * parts.host / (parts.host + parts.device());
+double half_interval(const Calibration& calibration, const Doubt& doubt) {
+  const double known = calibration.known * doubt.widening;
+  const double fresh = doubt.is_unlike() ? calibration.unlike : calibration.fresh;
+  return std::min(kWidest,
+                  std::sqrt(doubt.known * known * known + (1 - doubt.known) * fresh * fresh * doubt.open +
+                            kDeviceHalf * kDeviceHalf * doubt.between));
 }
 
-double interval_of(const Calibration& calibration, double known, const StepParts& parts) {
-  return host_widening(parts) * std::sqrt(known * calibration.known * calibration.known +
-                                          (1 - known) * calibration.fresh * calibration.fresh);
+Doubt doubt_of(const TimeModel& model, const NetworkWork& work, const DeviceModel& on, double steps,
+               bool with_start, Campaign campaign) {
+  const StepParts parts = step_parts(work, on.device, model.shared, on.constants);
+  const Sensitivity sensitivity =
+      sensitivity_of(work, on.device, model.shared, on.constants, steps, with_start);
+  const bool seen = on.runs > 0;
+  return {.known = model.residual.at(place_of(work, parts, on.device)).known,
+          .widening = 1 + kHostWidening * parts.host / (parts.host + parts.device()),
+          .open = open_variance(on.covariance, sensitivity),
+          .between = seen && campaign == Campaign::same ? 0 : device_variance(sensitivity, seen)};
 }
 
 // Ops whose work is not known take from no time at all to three times that of the others on average.
@@ -133,7 +144,7 @@ void tell_of_graph(const NetworkWork& work, Prediction& result) {
 }
 
 Prediction predict(const TimeModel& model, const NetworkWork& work, const DeviceModel& on, double steps,
-                   bool with_start) {
+                   bool with_start, Campaign campaign) {
   Prediction result;
   result.device_seen = on.runs > 0;
   result.parts = step_parts(work, on.device, model.shared, on.constants);
@@ -141,10 +152,14 @@ Prediction predict(const TimeModel& model, const NetworkWork& work, const Device
   const Residual::Estimate missed = model.residual.at(place);
   const double factor = std::exp(missed.mean);
   result.known = missed.known;
+  result.unlike_learned = missed.known < kUnlike;
   result.step_seconds = factor * result.parts.step;
   result.start_seconds = factor * result.parts.start;
   result.seconds = factor * run_seconds(result.parts, on.constants, steps, with_start);
-  const double half = interval_of(model.calibration, missed.known, result.parts);
+  const double half =
+      model.calibration.is_there()
+          ? half_interval(model.calibration, doubt_of(model, work, on, steps, with_start, campaign))
+          : 0;
   result.low_seconds = result.seconds * std::exp(-half);
   result.high_seconds = result.seconds * std::exp(half);
   tell_of_graph(work, result);
@@ -196,6 +211,42 @@ DeviceModel device_in(const JsonMembers& members) {
 // A sample is a row: place, error, runs.
 constexpr std::size_t kSampleColumns = kPlaceDimensions + 2;
 
+constexpr const char* kCovarianceTensor = "covariance";
+constexpr std::size_t kCovarianceColumns = kConstants * kConstants;
+constexpr double kMostCovariance = 1e6;
+
+// The first matrix is that of the shared constants; one for each device follows.
+ModelTensor tensor_of_covariances(const TimeModel& model) {
+  std::vector<double> numbers = model.shared_covariance;
+  for (const DeviceModel& one : model.devices) {
+    if (model.shared_covariance.empty()) continue;
+    ConstantsCovariance whole = one.covariance;
+    whole.resize(kCovarianceColumns);
+    numbers.insert(numbers.end(), whole.begin(), whole.end());
+  }
+  const auto rows = static_cast<std::int64_t>(numbers.size() / kCovarianceColumns);
+  return {kCovarianceTensor, {rows, kCovarianceColumns}, std::move(numbers)};
+}
+
+// A model without intervals has no rows.
+void read_covariances(const ModelContainer& container, const std::string& who, TimeModel& model) {
+  const std::span<const double> numbers =
+      container.rows(kCovarianceTensor, kCovarianceColumns, kMostDevices + 1, who);
+  if (numbers.empty()) return;
+  if (numbers.size() != (model.devices.size() + 1) * kCovarianceColumns)
+    fail(ErrorKind::config, "'{}': tensor '{}' has {} rows, wants one of shared constants and {} of devices",
+         who, kCovarianceTensor, numbers.size() / kCovarianceColumns, model.devices.size());
+  if (std::any_of(numbers.begin(), numbers.end(), [](double x) { return !(std::abs(x) < kMostCovariance); }))
+    fail(ErrorKind::config, "'{}': tensor '{}' has a number beyond {}", who, kCovarianceTensor,
+         kMostCovariance);
+  const auto matrix = [&](std::size_t row) {
+    const auto values = numbers.subspan(row * kCovarianceColumns, kCovarianceColumns);
+    return ConstantsCovariance(values.begin(), values.end());
+  };
+  model.shared_covariance = matrix(0);
+  for (std::size_t d = 0; d < model.devices.size(); ++d) model.devices[d].covariance = matrix(d + 1);
+}
+
 ModelTensor tensor_of(const std::vector<Residual::Sample>& samples) {
   std::vector<double> numbers;
   for (const Residual::Sample& sample : samples) {
@@ -234,12 +285,16 @@ ModelContainer to_container(const TimeModel& model) {
       {"networks", model.networks},
       {"shared", named(kSharedRows, model.shared)},
       {"devices", std::move(devices)},
-      {"calibration", {{"known", model.calibration.known}, {"fresh", model.calibration.fresh}}},
+      {"calibration",
+       {{"known", model.calibration.known},
+        {"fresh", model.calibration.fresh},
+        {"unlike", model.calibration.unlike}}},
       {"memory", {{"usable_share", model.memory.usable_share}, {"deviation", model.memory.deviation}}},
       {"use", parse_json(use_to_json(model.use))}};
   ModelContainer container{kTimeModelSchema, kTimeModelVersion, json_text(description),
                            use_tensors(model.use)};
   container.tensors.push_back(tensor_of(model.residual.samples()));
+  container.tensors.push_back(tensor_of_covariances(model));
   return container;
 }
 
@@ -253,9 +308,11 @@ TimeModel parse_time_model(const ModelContainer& container, const std::string& w
   for (const JsonMembers& device : members.objects("devices", kMostDevices))
     model.devices.push_back(device_in(device));
   const JsonMembers calibration = members.object("calibration"), memory = members.object("memory");
-  model.calibration = {calibration.number("known", 0, 10), calibration.number("fresh", 0, 10)};
+  model.calibration = {calibration.number("known", 0, 10), calibration.number("fresh", 0, 100),
+                       calibration.number("unlike", 0, 100)};
   model.memory = {memory.number("usable_share", 0.01, 10), memory.number("deviation", 1e-6, 10)};
   model.residual = Residual(samples_in(container, who));
+  read_covariances(container, who, model);
   model.use = parse_use(members.object("use"), container, who);
   return model;
 }
