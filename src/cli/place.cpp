@@ -151,7 +151,7 @@ std::function<int()> declare_place(Command& command) {
       ->capture_default_str();
   command
       .add_option("--submit", options->submit,
-                  "Start the jobs as they were placed, here (local) or on slurm; again to go on")
+                  "Start the jobs by this policy, here (local) or on slurm; again to go on")
       ->check(one_of({"local", "slurm"}));
   add_output_folder(command, "--out", options->out, "With --submit: folder for their records and logs")
       ->capture_default_str();
@@ -161,7 +161,9 @@ std::function<int()> declare_place(Command& command) {
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "A job that does not fit into a device's memory is never placed there. JCT is the time from a job's\n"
-      "arrival to its end.\n\n"
+      "arrival to its end; 'bound' is what no schedule without stops goes below. Slow-down is JCT over the "
+      "time on\n"
+      "the fastest device. Exit code 2: jobs can be placed nowhere, or did not end well.\n\n"
       "Examples:\n"
       "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json\n"
       "  trainyard place jobs.yaml --cluster cluster.yaml --model model.json --policy all --error 0.1 "

@@ -61,7 +61,7 @@ TEST_F(PlaceCliTest, JobsThatFitNowhereAreNamedAndEndWithTwo) {
 // While the first one starts and runs, a long one waits and a short one arrives.
 TEST_F(PlaceCliTest, TheShortJobThatArrivesGoesBeforeTheLongOneThatWaits) {
   write("jobs.yaml",
-        "jobs:\n  - {name: first, network: lenet, batch: 2, images: 200}\n"
+        "jobs:\n  - {name: first, network: lenet, batch: 2, images: 80}\n"
         "  - {name: long, network: lenet, batch: 2, images: 40, arrival: 0.05}\n"
         "  - {name: short, network: lenet, batch: 2, images: 4, arrival: 0.1}\n");
   const auto report = report_of(words("sjf", "--submit local"));
@@ -90,8 +90,8 @@ TEST_F(PlaceCliTest, ArrivalsAreWaitedFor) {
 
 TEST_F(PlaceCliTest, ALongJobIsStoppedForAShortOneAndGoesOnFromItsCheckpoint) {
   write("jobs.yaml",
-        "jobs:\n  - {name: long, network: lenet, batch: 2, images: 800}\n"
-        "  - {name: short, network: lenet, batch: 2, images: 4, arrival: 0.3}\n");
+        "jobs:\n  - {name: long, network: lenet, batch: 2, images: 300}\n"
+        "  - {name: short, network: lenet, batch: 2, images: 4, arrival: 0.15}\n");
   const auto report = report_of(words("srpt", "--submit local"));
   ASSERT_EQ(report["submitted"].size(), 2u);
   for (const auto& one : report["submitted"]) EXPECT_EQ(one["status"], "ok") << one["reason"];
