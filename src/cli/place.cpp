@@ -8,7 +8,7 @@
 #include "cli/predict.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
-#include "predict/read_predictor.h"
+#include "predict/analytic/predictor.h"
 #include "predict/runs/run_set.h"
 #include "process/stop_request.h"
 #include "report/placement/placement_charts.h"
@@ -191,11 +191,9 @@ int submitted_code(const study::StudyProgress& submitted) {
 }
 
 int run_place(const PlaceOptions& options) {
-  std::unique_ptr<predict::Predictor> model;
-  if (!options.model.empty()) model = predict::read_predictor(options.model);
-  const place::Cluster cluster = place::read_cluster(
-      options.cluster,
-      devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, {}));
+  const std::unique_ptr<predict::Predictor> model = read_model(options.model);
+  const place::Cluster cluster =
+      place::read_cluster(options.cluster, devices_to_choose_from(model->devices(), {}));
   const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
   const Problem problem = place::make_problem(requests, cluster, model.get());
   const std::vector<PolicyResult> results = results_of(problem, options);
@@ -242,7 +240,9 @@ std::function<int()> declare_place(Command& command) {
   command.add_option("--cluster", options->cluster, "Devices there are (YAML, docs/formats/cluster.md)")
       ->required()
       ->type_name("CLUSTER");
-  command.add_option("--model", options->model, "What `predict fit` wrote; without it jobs must be measured")
+  command
+      .add_option("--model", options->model,
+                  "What `predict fit` wrote (default: the models that the program carries)")
       ->type_name("MODEL");
   std::string names;
   for (const Policy& policy : place::all_policies()) names += std::string(policy.name) + ", ";

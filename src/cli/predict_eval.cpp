@@ -6,12 +6,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "ops/update.h"
 #include "predict/analytic/fit_model.h"
+#include "predict/bundled/bundled_models.h"
 #include "predict/kernels/kernel_model.h"
-#include "predict/read_predictor.h"
 #include "report/prediction/eval_charts.h"
 #include "report/prediction/eval_page.h"
 #include "stats/statistics.h"
@@ -60,7 +61,8 @@ using predict::RunSet;
 using predict::SplitKind;
 
 struct EvalOptions {
-  std::filesystem::path model, runs, devices, predictions;
+  std::filesystem::path model, devices, predictions;
+  std::vector<std::string> runs;
   std::string split, device, target, source;
   std::vector<std::string> together;
   std::vector<std::size_t> shots{5, 20, 40};
@@ -114,10 +116,23 @@ std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
   return trials;
 }
 
+// Fits the base to the runs of the device that is known, or takes the one that the program carries.
+predict::KernelModel kernel_base(const RunSet& set, const EvalOptions& options) {
+  if (!options.source.empty())
+    return predict::fit_kernel_model(set, predict::rows_of_device(set, options.source));
+  const auto device = std::find_if(
+      set.devices.begin(), set.devices.end(),
+      [&](const predict::DeviceSheet& one) { return predict::same_device_name(one.name, options.target); });
+  if (device == set.devices.end())
+    fail(ErrorKind::config, "{}: no run on '{}' to adapt with", joined(options.runs, ", "), options.target);
+  const predict::BundledModel& like = predict::bundled_model_like(*device);
+  return predict::parse_kernel_model(predict::parse_model_container(like.file, like.name), like.name);
+}
+
 std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
   const std::vector<std::size_t> source = predict::rows_of_device(set, options.source);
-  if (source.empty())
-    fail(ErrorKind::config, "{}: no run on '{}' to learn from", options.runs.string(), options.source);
+  if (source.empty() && !options.source.empty())
+    fail(ErrorKind::config, "{}: no run on '{}' to learn from", joined(options.runs, ", "), options.source);
   const auto judge_few = [&](const auto& adapted) {
     std::vector<Trial> trials;
     for (const std::size_t few : options.shots)
@@ -129,6 +144,12 @@ std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
       }
     return trials;
   };
+  if (options.graph.is_kernels()) {
+    const predict::KernelModel base = kernel_base(set, options);
+    return judge_few([&](const std::vector<std::size_t>& few) {
+      return predict::make_predictor(few.empty() ? base : predict::adapt_kernel_model(base, set, few));
+    });
+  }
   if (options.graph.is_graph()) {
     const auto fit = [&](const std::vector<std::size_t>& rows, const predict::GraphRunModel* base) {
       return fit_graph_kind(set, rows, {}, options.graph, {.seed = options.seed, .base = base}, options.quiet)
@@ -232,21 +253,33 @@ void summarise_held_out(const NamedScores& held, Json& report, bool print) {
                100 * stats::median(mapes));
 }
 
-int eval(const EvalOptions& options) {
+WrittenFiles write_page_of(const EvalOptions& options, const RunSet& set, const std::vector<Trial>& trials,
+                           const NamedScores& held, bool by_model) {
+  if (!options.page.wanted()) return {};
+  const std::filesystem::path model =
+      by_model && options.model.empty() ? "the models that the program carries" : options.model;
+  return write_eval_page(options.page,
+                         {set, judged_of(trials), by_model ? NamedScores{} : held, joined(options.runs, ", "),
+                          model, options.split, options.source, options.target, options.seeds},
+                         options.quiet);
+}
+
+void check_options(const EvalOptions& options) {
   const int ways =
       (options.model.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) + (options.target.empty() ? 0 : 1);
-  if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
+  if (ways > 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
   if (!options.together.empty() && (options.split.empty() || options.split == "random"))
     fail(ErrorKind::usage, "--together wants --split network, family or device");
-  if (!options.target.empty() && options.graph.is_kernels())
-    fail(ErrorKind::usage,
-         "--to: models of kind 'kernels' are not adapted; they take runs of all devices at once");
-  if (!options.target.empty() && options.source.empty())
+  if (!options.target.empty() && !options.graph.is_kernels() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
+}
+
+int eval(const EvalOptions& options) {
+  check_options(options);
   std::unique_ptr<predict::Predictor> model;
-  if (!options.model.empty()) model = predict::read_predictor(options.model);
+  if (options.split.empty() && options.target.empty()) model = read_model(options.model);
   const RunSet set = predict::prepare_runs(
-      predict::read_runs(options.runs, options.device),
+      joined_runs(options.runs, options.device),
       devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, options.devices),
       options.skip_unknown);
   std::vector<Trial> trials;
@@ -258,12 +291,7 @@ int eval(const EvalOptions& options) {
   for (const Trial& trial : trials) scores.emplace_back(trial.name, predict::score(trial.judged));
   const NamedScores held = mean_scores(scores);
   if (!options.predictions.empty()) write_predictions(set, trials, options.predictions);
-  WrittenFiles written;
-  if (options.page.wanted())
-    written = write_eval_page(options.page,
-                              {set, judged_of(trials), model ? NamedScores{} : held, options.runs,
-                               options.model, options.split, options.source, options.target, options.seeds},
-                              options.quiet);
+  const WrittenFiles written = write_page_of(options, set, trials, held, model != nullptr);
   Json report{{"runs", set.rows.size()}, {"skipped", set.skipped}, {"held_out", json_of_scores(held)}};
   if (!options.json && !model) print_scores("held out", held);
   if (options.split != "random" && !model && options.target.empty())
@@ -290,11 +318,14 @@ int eval(const EvalOptions& options) {
 std::function<int()> declare_predict_eval(Command& command) {
   const auto options = std::make_shared<EvalOptions>();
   command
-      .add_option("--runs", options->runs,
-                  "Runs to judge by: a table (CSV), records (.json, .jsonl, .jsonl.gz), a folder of them")
+      .add_option(
+          "--runs", options->runs,
+          "Runs to judge by: tables (CSV), records (.json, .jsonl, .jsonl.gz), folders; DEVICE=RUNS of "
+          "this device")
       ->required()
       ->type_name("RUNS");
-  command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
+  command.add_option("--model", options->model, "Judge this model (default: those that the program carries)")
+      ->type_name("MODEL");
   command.add_option("--split", options->split, "Fit to a part of the runs and judge by the others")
       ->check(one_of({"random", "network", "family", "device"}));
   command.add_option("--to", options->target, "Adapt to this device with few of its runs")

@@ -80,8 +80,27 @@ Json json_of_parts(const predict::StepParts& parts) {
           {"host", parts.host}};
 }
 
+Json json_of_basis(const predict::Basis& basis) {
+  return {{"model", basis.model},
+          {"runs", basis.runs},
+          {"device", basis.device},
+          {"device_seen", basis.device_seen},
+          {"device_runs", basis.device_runs},
+          {"family_runs", basis.family_runs < 0 ? Json(nullptr) : Json(basis.family_runs)},
+          {"families", basis.families}};
+}
+
+std::string text_of_basis(const predict::Basis& basis) {
+  const std::string device = basis.device_seen ? basis.device : basis.device + ", the device most like it",
+                    like = basis.family_runs < 0
+                               ? ""
+                               : fmt::format(", {:.0f} of them of networks like this one", basis.family_runs);
+  return fmt::format("{}: {:.0f} runs on {}{}; families {}", basis.model, basis.device_runs, device, like,
+                     joined(basis.families, ", "));
+}
+
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
-                        const predict::DeviceSheet& device) {
+                        const predict::DeviceSheet& device, const predict::Basis& basis) {
   return {{"network", options.network},
           {"parameters", options.parameters},
           {"device", device.name},
@@ -104,10 +123,12 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
             {"overhead", made.memory.overhead},
             {"total", made.memory.total()}}},
           {"oom_probability", made.oom_probability},
-          {"utilisation", json_of_use(made.use)}};
+          {"utilisation", json_of_use(made.use)},
+          {"based_on", json_of_basis(basis)}};
 }
 
-void print_prediction(const predict::Prediction& made, const predict::DeviceSheet& device) {
+void print_prediction(const predict::Prediction& made, const predict::DeviceSheet& device,
+                      const predict::Basis& basis) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<12} {}\n", what, value);
   };
@@ -125,6 +146,7 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
   line("memory", fmt::format("{} of {}", format_bytes(std::llround(made.memory.total())),
                              format_bytes(std::llround(device.memory_bytes))));
   line("out of it", fmt::format("{:.0f} % likely", 100 * made.oom_probability));
+  line("based on", text_of_basis(basis));
   if (!made.use.empty()) {
     const auto percent = [](double share) {
       return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : std::string("?");
@@ -135,44 +157,51 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
     fmt::print("\n{}", table.text());
   }
   if (!made.device_seen)
-    fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
+    fmt::print("no run of {} was seen: it goes by its figures, and the interval is wider\n", device.name);
+}
+
+std::unique_ptr<predict::Predictor> model_for(const PredictRunOptions& options,
+                                              const std::optional<predict::ModelContainer>& container) {
+  return container ? predict::parse_predictor(*container, options.model.string()) : read_model({});
 }
 
 int predict_run(const PredictRunOptions& options, const Command& command) {
-  const predict::ModelContainer container = predict::read_model_container(options.model);
-  const bool imported = container.schema == predict::kGraphModelSchema;
+  std::optional<predict::ModelContainer> container;
+  if (!options.model.empty()) container = predict::read_model_container(options.model);
+  const bool imported = container && container->schema == predict::kGraphModelSchema;
   warn_of_idle_options(command,
                        {{imported,
                          {"--device", "--devices", "--optimizer", "--precision", "--epochs", "--images"},
                          "the model was imported and knows none"},
                         {!imported, {"--ops"}, "it is for imported models"}});
   if (imported)
-    return run_imported(container, {.model = options.model,
-                                    .ops = options.ops,
-                                    .network = options.network,
-                                    .batch = options.batch,
-                                    .classes = options.classes,
-                                    .parameters = options.parameters,
-                                    .json = options.json});
+    return run_imported(*container, {.model = options.model,
+                                     .ops = options.ops,
+                                     .network = options.network,
+                                     .batch = options.batch,
+                                     .classes = options.classes,
+                                     .parameters = options.parameters,
+                                     .json = options.json});
   if (options.device.empty()) fail(ErrorKind::usage, "--device is required");
-  const std::unique_ptr<predict::Predictor> model =
-      predict::parse_predictor(container, options.model.string());
+  const std::unique_ptr<predict::Predictor> model = model_for(options, container);
   const predict::DeviceSheet device =
-      predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
+      device_named(options.device, devices_to_choose_from(model->devices(), options.devices), options.json);
   const double warmup = predict::TableRun{}.warmup_steps;
-  const predict::Prediction made =
-      model->predict({.network = options.network,
-                      .batch = options.batch,
-                      .classes = options.classes,
-                      .optimizer = predict::optimizer_named(options.optimizer),
-                      .device = device,
-                      .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
-                      .precision = predict::precision_named(options.precision),
-                      .parameters = options.parameters});
+  const predict::JobDescription job{
+      .network = options.network,
+      .batch = options.batch,
+      .classes = options.classes,
+      .optimizer = predict::optimizer_named(options.optimizer),
+      .device = device,
+      .steps = warmup + options.epochs * options.images / static_cast<double>(options.batch),
+      .precision = predict::precision_named(options.precision),
+      .parameters = options.parameters};
+  const predict::Prediction made = model->predict(job);
+  const predict::Basis basis = model->basis(job);
   if (options.json)
-    fmt::print("{}\n", json_text(json_of_prediction(options, made, device)));
+    fmt::print("{}\n", json_text(json_of_prediction(options, made, device, basis)));
   else
-    print_prediction(made, device);
+    print_prediction(made, device, basis);
   return 0;
 }
 
@@ -180,15 +209,19 @@ int predict_run(const PredictRunOptions& options, const Command& command) {
 
 std::function<int()> declare_predict_run(Command& command) {
   const auto options = std::make_shared<PredictRunOptions>();
-  command.add_option("--model", options->model, "What `predict fit` or `predict import` wrote")
-      ->required()
+  command
+      .add_option(
+          "--model", options->model,
+          "What `predict fit`, `predict adapt` or `predict import` wrote (default: the models that the "
+          "program carries)")
       ->type_name("MODEL");
   command
       .add_option("--network", options->network,
                   "Network to train; for an imported model also a file: .onnx, .pbtxt, .dot")
       ->required();
   add_parameter_options(command, options->parameters);
-  command.add_option("--device", options->device, "Where; not for an imported model");
+  command.add_option("--device", options->device,
+                     "Where: H200, or `here` for this machine; not for an imported model");
   command.add_option("--batch", options->batch, "Images a step")
       ->transform(within("batch"))
       ->capture_default_str();
@@ -215,6 +248,7 @@ std::function<int()> declare_predict_run(Command& command) {
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Examples:\n"
+      "  trainyard predict run --network resnet50 --device H200 --batch 64\n"
       "  trainyard predict run --model model.json --network resnet50 --device RTX2070 --batch 32 --epochs "
       "10\n"
       "  trainyard predict run --model model.json --network transformer --layers 8 --width 256 --device H200 "
