@@ -26,9 +26,11 @@ struct PredictedRun {
   bool device_seen = false;  // false: by the device's data sheet alone
 };
 
-// A model of the time of training steps, as `trainyard predict fit` writes it. One thread at a time.
+// A model of the time of training steps. One thread at a time.
 class StepPredictor {
  public:
+  StepPredictor();  // by the models that the library carries
+  // By one that `trainyard predict fit` wrote.
   explicit StepPredictor(const std::filesystem::path& model_file);
   ~StepPredictor();
   StepPredictor(StepPredictor&&) noexcept;

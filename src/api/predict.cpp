@@ -1,6 +1,7 @@
 #include "trainyard/predict.h"
 
 #include "api/session_options.h"
+#include "predict/bundled/bundled_models.h"
 #include "predict/read_predictor.h"
 
 namespace trainyard {
@@ -8,6 +9,8 @@ namespace trainyard {
 struct StepPredictor::Parts {
   std::unique_ptr<predict::Predictor> model;
 };
+
+StepPredictor::StepPredictor() : parts_(std::make_unique<Parts>(Parts{predict::make_bundled_predictor()})) {}
 
 StepPredictor::StepPredictor(const std::filesystem::path& model_file)
     : parts_(std::make_unique<Parts>(Parts{predict::read_predictor(model_file)})) {}

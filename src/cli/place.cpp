@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/predict.h"
-#include "predict/read_predictor.h"
+#include "predict/analytic/predictor.h"
 #include "process/stop_request.h"
 
 namespace trainyard::cli {
@@ -82,11 +82,9 @@ int placed_code(const Problem& problem, const std::vector<PolicyResult>& results
 }
 
 int run_place(const PlaceOptions& options) {
-  std::unique_ptr<predict::Predictor> model;
-  if (!options.model.empty()) model = predict::read_predictor(options.model);
-  const place::Cluster cluster = place::read_cluster(
-      options.cluster,
-      devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, {}));
+  const std::unique_ptr<predict::Predictor> model = read_model(options.model);
+  const place::Cluster cluster =
+      place::read_cluster(options.cluster, devices_to_choose_from(model->devices(), {}));
   const std::vector<place::JobRequest> requests = place::read_jobs(options.jobs);
   const Problem problem = place::make_problem(requests, cluster, model.get());
   const std::vector<PolicyResult> results = try_policies(problem, options.trial);
@@ -132,7 +130,9 @@ std::function<int()> declare_place(Command& command) {
   command.add_option("--cluster", options->cluster, "Devices there are (YAML, docs/formats/cluster.md)")
       ->required()
       ->type_name("CLUSTER");
-  command.add_option("--model", options->model, "What `predict fit` wrote; without it jobs must be measured")
+  command
+      .add_option("--model", options->model,
+                  "What `predict fit` wrote (default: the models that the program carries)")
       ->type_name("MODEL");
   std::string names;
   for (const place::Policy& policy : place::all_policies()) names += std::string(policy.name) + ", ";

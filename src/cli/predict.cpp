@@ -3,9 +3,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/outputs.h"
+#include "cli/probe_cpu.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
+#include "predict/bundled/bundled_models.h"
 #include "predict/gnn/driple.h"
+#include "predict/read_predictor.h"
 #include "weights/state_dict.h"
 
 namespace trainyard::cli {
@@ -70,6 +73,41 @@ void print_use_scores(const std::vector<predict::UseScore>& scores) {
   fmt::print("\n{}", table.text());
 }
 
+namespace {
+
+// Reads RUNS, or DEVICE=RUNS whose records are of that device.
+predict::RunTable read_given_runs(const std::string& given, const std::string& device) {
+  const std::size_t sign = given.find('=');
+  if (sign == std::string::npos || sign == 0 || given.find('/') < sign || std::filesystem::exists(given))
+    return predict::read_runs(given, device);
+  return predict::read_runs(given.substr(sign + 1), given.substr(0, sign));
+}
+
+}  // namespace
+
+predict::RunTable joined_runs(const std::vector<std::string>& runs, const std::string& device) {
+  predict::RunTable all;
+  for (const std::string& given : runs) {
+    predict::RunTable table = read_given_runs(given, device);
+    all.source += (all.source.empty() ? "" : ", ") + table.source;
+    all.runs.insert(all.runs.end(), table.runs.begin(), table.runs.end());
+  }
+  return all;
+}
+
+std::unique_ptr<predict::Predictor> read_model(const std::filesystem::path& file) {
+  return file.empty() ? predict::make_bundled_predictor() : predict::read_predictor(file);
+}
+
+predict::DeviceSheet device_named(const std::string& name, const std::vector<predict::DeviceSheet>& devices,
+                                  bool quiet) {
+  const bool known = std::any_of(devices.begin(), devices.end(), [&](const predict::DeviceSheet& one) {
+    return predict::same_device_name(one.name, name);
+  });
+  const bool own = name == "cpu" || name == "here";
+  return !known && own ? own_cpu(quiet) : predict::find_device(devices, name);
+}
+
 std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predict::DeviceSheet>& seen,
                                                          const std::filesystem::path& file) {
   std::vector<predict::DeviceSheet> devices;
@@ -94,6 +132,7 @@ struct PredictCommand {
 };
 
 constexpr PredictCommand kPredictCommands[] = {
+    {"adapt", "Correct a model for a device by a few of its runs", declare_predict_adapt},
     {"fit", "Learn time and memory of training runs from a table or from records", declare_predict_fit},
     {"eval", "Say how well runs are predicted, by a model or by what is held out", declare_predict_eval},
     {"import", "Make a model of the weights of Driple's published predictor", declare_predict_import},

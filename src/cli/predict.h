@@ -15,6 +15,7 @@ class Json;
 // Declares the subcommands of `trainyard predict`.
 namespace trainyard::cli {
 
+std::function<int()> declare_predict_adapt(Command& command);
 std::function<int()> declare_predict_fit(Command& command);
 std::function<int()> declare_predict_eval(Command& command);
 std::function<int()> declare_predict_run(Command& command);
@@ -29,9 +30,19 @@ void print_scores(const std::string& what, const NamedScores& scores);
 Json json_of_use_scores(const std::vector<predict::UseScore>& scores);
 void print_use_scores(const std::vector<predict::UseScore>& scores);
 
+// Reads tables and records of all files. DEVICE=RUNS says whose records they are, else `device` does.
+predict::RunTable joined_runs(const std::vector<std::string>& runs, const std::string& device);
+
+// Reads a model of any kind; without a file all that the program carries are one.
+std::unique_ptr<predict::Predictor> read_model(const std::filesystem::path& file);
+
 // Devices that a model has seen, then those of a file, then those that are known.
 std::vector<predict::DeviceSheet> devices_to_choose_from(const std::vector<predict::DeviceSheet>& seen,
                                                          const std::filesystem::path& file);
+
+// Finds one of these; `cpu` and `here` are this machine, as a probe measures it, where none is called so.
+predict::DeviceSheet device_named(const std::string& name, const std::vector<predict::DeviceSheet>& devices,
+                                  bool quiet);
 
 std::function<int()> declare_predict(Command& command);
 

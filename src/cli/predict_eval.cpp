@@ -6,12 +6,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "ops/update.h"
 #include "predict/analytic/fit_model.h"
+#include "predict/bundled/bundled_models.h"
 #include "predict/kernels/kernel_model.h"
-#include "predict/read_predictor.h"
 #include "predict/runs/csv_rows.h"
 #include "report/prediction/eval_charts.h"
 #include "report/prediction/eval_page.h"
@@ -61,7 +62,8 @@ using predict::RunSet;
 using predict::SplitKind;
 
 struct EvalOptions {
-  std::filesystem::path model, runs, devices, predictions;
+  std::filesystem::path model, devices, predictions;
+  std::vector<std::string> runs;
   std::string split, device, target, source;
   std::vector<std::string> together;
   std::vector<std::size_t> shots{5, 20, 40};
@@ -121,10 +123,23 @@ std::vector<Trial> hold_out(const RunSet& set, const EvalOptions& options) {
   return trials;
 }
 
+// Fits the base to the runs of the device that is known, or takes the one that the program carries.
+predict::KernelModel kernel_base(const RunSet& set, const EvalOptions& options) {
+  if (!options.source.empty())
+    return predict::fit_kernel_model(set, predict::rows_of_device(set, options.source));
+  const auto device = std::find_if(
+      set.devices.begin(), set.devices.end(),
+      [&](const predict::DeviceSheet& one) { return predict::same_device_name(one.name, options.target); });
+  if (device == set.devices.end())
+    fail(ErrorKind::config, "{}: no run on '{}' to adapt with", joined(options.runs, ", "), options.target);
+  const predict::BundledModel& like = predict::bundled_model_like(*device);
+  return predict::parse_kernel_model(predict::parse_model_container(like.file, like.name), like.name);
+}
+
 std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
   const std::vector<std::size_t> source = predict::rows_of_device(set, options.source);
-  if (source.empty())
-    fail(ErrorKind::config, "{}: no run on '{}' to learn from", options.runs.string(), options.source);
+  if (source.empty() && !options.source.empty())
+    fail(ErrorKind::config, "{}: no run on '{}' to learn from", joined(options.runs, ", "), options.source);
   const auto judge_few = [&](const auto& adapted) {
     std::vector<Trial> trials;
     for (const std::size_t few : options.shots)
@@ -136,6 +151,12 @@ std::vector<Trial> adapt(const RunSet& set, const EvalOptions& options) {
       }
     return trials;
   };
+  if (options.graph.is_kernels()) {
+    const predict::KernelModel base = kernel_base(set, options);
+    return judge_few([&](const std::vector<std::size_t>& few) {
+      return predict::make_predictor(few.empty() ? base : predict::adapt_kernel_model(base, set, few));
+    });
+  }
   if (options.graph.is_graph()) {
     const auto fit = [&](const std::vector<std::size_t>& rows, const predict::GraphRunModel* base) {
       return fit_graph_kind(set, rows, {}, options.graph, {.seed = options.seed, .base = base}, options.quiet)
@@ -258,26 +279,34 @@ void summarise_held_out(const NamedScores& held, Json& report, bool print) {
                100 * stats::median(mapes));
 }
 
+WrittenFiles write_page_of(const EvalOptions& options, const RunSet& set, const std::vector<Trial>& trials,
+                           const NamedScores& held, bool by_model) {
+  if (!options.page.wanted()) return {};
+  const std::filesystem::path model =
+      by_model && options.model.empty() ? "the models that the program carries" : options.model;
+  return write_eval_page(options.page,
+                         {set, judged_of(trials), by_model ? NamedScores{} : held, joined(options.runs, ", "),
+                          model, options.split, options.source, options.target, options.seeds},
+                         options.quiet);
+}
+
 void check_eval(const EvalOptions& options) {
   const int ways =
       (options.model.empty() ? 0 : 1) + (options.split.empty() ? 0 : 1) + (options.target.empty() ? 0 : 1);
-  if (ways != 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
+  if (ways > 1) fail(ErrorKind::usage, "predict eval: wants one of --model, --split and --to");
   if (!options.together.empty() &&
       (options.split.empty() || options.split == "random" || options.split == "campaign"))
     fail(ErrorKind::usage, "--together wants --split network, family, device, data, batch or epochs");
-  if (!options.target.empty() && options.graph.is_kernels())
-    fail(ErrorKind::usage,
-         "--to: models of kind 'kernels' are not adapted; they take runs of all devices at once");
-  if (!options.target.empty() && options.source.empty())
+  if (!options.target.empty() && !options.graph.is_kernels() && options.source.empty())
     fail(ErrorKind::usage, "--to wants --from, the device that is known");
 }
 
 int eval(const EvalOptions& options) {
   check_eval(options);
   std::unique_ptr<predict::Predictor> model;
-  if (!options.model.empty()) model = predict::read_predictor(options.model);
+  if (options.split.empty() && options.target.empty()) model = read_model(options.model);
   const RunSet set = predict::prepare_runs(
-      predict::read_runs(options.runs, options.device),
+      joined_runs(options.runs, options.device),
       devices_to_choose_from(model ? model->devices() : std::vector<predict::DeviceSheet>{}, options.devices),
       options.skip_unknown);
   std::vector<Trial> trials;
@@ -289,12 +318,7 @@ int eval(const EvalOptions& options) {
   for (const Trial& trial : trials) scores.emplace_back(trial.name, predict::score(trial.judged));
   const NamedScores held = mean_scores(scores);
   if (!options.predictions.empty()) write_predictions(set, trials, options.predictions);
-  WrittenFiles written;
-  if (options.page.wanted())
-    written = write_eval_page(options.page,
-                              {set, judged_of(trials), model ? NamedScores{} : held, options.runs,
-                               options.model, options.split, options.source, options.target, options.seeds},
-                              options.quiet);
+  const WrittenFiles written = write_page_of(options, set, trials, held, model != nullptr);
   const std::size_t unlike = count_unlike(trials);
   Json report{{"runs", set.rows.size()},
               {"unlike_learned", unlike},
@@ -359,11 +383,14 @@ void declare_parts(Command& command, EvalOptions& options) {
 std::function<int()> declare_predict_eval(Command& command) {
   const auto options = std::make_shared<EvalOptions>();
   command
-      .add_option("--runs", options->runs,
-                  "Runs to judge by: a table (CSV), records (.json, .jsonl, .jsonl.gz), a folder of them")
+      .add_option(
+          "--runs", options->runs,
+          "Runs to judge by: tables (CSV), records (.json, .jsonl, .jsonl.gz), folders; DEVICE=RUNS of "
+          "this device")
       ->required()
       ->type_name("RUNS");
-  command.add_option("--model", options->model, "Judge this model")->type_name("MODEL");
+  command.add_option("--model", options->model, "Judge this model (default: those that the program carries)")
+      ->type_name("MODEL");
   declare_parts(command, *options);
   command.add_flag("--intervals", options->intervals, "With --split: calibrate intervals each time (slow)");
   command.add_option("--devices", options->devices, "Further devices (YAML)")->type_name("FILE");

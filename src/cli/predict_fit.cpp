@@ -10,23 +10,13 @@ namespace trainyard::cli {
 namespace {
 
 struct FitCommandOptions {
-  std::vector<std::filesystem::path> runs;
+  std::vector<std::string> runs;
   std::filesystem::path output, devices, base, checkpoints;
   std::string device;
   GraphKindOptions graph;
   std::uint64_t seed = predict::GraphRunFit{}.seed;
   bool skip_unknown = false, no_intervals = false, json = false, quiet = false;
 };
-
-predict::RunTable joined_tables(const FitCommandOptions& options) {
-  predict::RunTable all;
-  for (const std::filesystem::path& path : options.runs) {
-    predict::RunTable table = predict::read_runs(path, options.device);
-    all.source += (all.source.empty() ? "" : ", ") + table.source;
-    all.runs.insert(all.runs.end(), table.runs.begin(), table.runs.end());
-  }
-  return all;
-}
 
 // Prints how well the model predicts the runs that it was fitted to, which is the least to ask of a model.
 void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& judged,
@@ -42,8 +32,9 @@ void print_fit(const predict::RunSet& set, const std::vector<predict::Judged>& j
 }
 
 predict::RunSet set_to_fit(const FitCommandOptions& options, const std::vector<predict::DeviceSheet>& seen) {
-  predict::RunSet set = predict::prepare_runs(
-      joined_tables(options), devices_to_choose_from(seen, options.devices), options.skip_unknown);
+  predict::RunSet set =
+      predict::prepare_runs(joined_runs(options.runs, options.device),
+                            devices_to_choose_from(seen, options.devices), options.skip_unknown);
   process::StopRequest::check();  // there is nothing to keep yet
   return set;
 }
@@ -175,8 +166,10 @@ int fit(const FitCommandOptions& options) {
 std::function<int()> declare_predict_fit(Command& command) {
   const auto options = std::make_shared<FitCommandOptions>();
   command
-      .add_option("runs", options->runs,
-                  "Tables of runs (CSV), records (.json, .jsonl, .jsonl.gz), folders of records")
+      .add_option(
+          "runs", options->runs,
+          "Tables of runs (CSV), records (.json, .jsonl, .jsonl.gz), folders of records; DEVICE=RUNS says "
+          "whose records they are")
       ->required()
       ->type_name("RUNS");
   add_output_file(command, "--output,-o", options->output, "Where the model goes")

@@ -82,8 +82,27 @@ Json json_of_parts(const predict::StepParts& parts) {
           {"host", parts.host}};
 }
 
+Json json_of_basis(const predict::Basis& basis) {
+  return {{"model", basis.model},
+          {"runs", basis.runs},
+          {"device", basis.device},
+          {"device_seen", basis.device_seen},
+          {"device_runs", basis.device_runs},
+          {"family_runs", basis.family_runs < 0 ? Json(nullptr) : Json(basis.family_runs)},
+          {"families", basis.families}};
+}
+
+std::string text_of_basis(const predict::Basis& basis) {
+  const std::string device = basis.device_seen ? basis.device : basis.device + ", the device most like it",
+                    like = basis.family_runs < 0
+                               ? ""
+                               : fmt::format(", {:.0f} of them of networks like this one", basis.family_runs);
+  return fmt::format("{}: {:.0f} runs on {}{}; families {}", basis.model, basis.device_runs, device, like,
+                     joined(basis.families, ", "));
+}
+
 Json json_of_prediction(const PredictRunOptions& options, const predict::Prediction& made,
-                        const predict::DeviceSheet& device) {
+                        const predict::DeviceSheet& device, const predict::Basis& basis) {
   return {{"network", options.network},
           {"data", options.data},
           {"parameters", options.parameters},
@@ -109,10 +128,12 @@ Json json_of_prediction(const PredictRunOptions& options, const predict::Predict
             {"total", made.memory.total()}}},
           {"oom_probability", made.oom_probability},
           {"remarks", made.remarks},
-          {"utilisation", json_of_use(made.use)}};
+          {"utilisation", json_of_use(made.use)},
+          {"based_on", json_of_basis(basis)}};
 }
 
-void print_prediction(const predict::Prediction& made, const predict::DeviceSheet& device) {
+void print_prediction(const predict::Prediction& made, const predict::DeviceSheet& device,
+                      const predict::Basis& basis) {
   const auto line = [](const char* what, const std::string& value) {
     fmt::print("{:<12} {}\n", what, value);
   };
@@ -130,6 +151,7 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
   line("memory", fmt::format("{} of {}", format_bytes(std::llround(made.memory.total())),
                              format_bytes(std::llround(device.memory_bytes))));
   line("out of it", fmt::format("{:.0f} % likely", 100 * made.oom_probability));
+  line("based on", text_of_basis(basis));
   if (!made.use.empty()) {
     const auto percent = [](double share) {
       return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : std::string("?");
@@ -145,7 +167,12 @@ void print_prediction(const predict::Prediction& made, const predict::DeviceShee
         "no run that was learned from spends its time as this network does: trust the interval, not the "
         "time\n");
   if (!made.device_seen)
-    fmt::print("no run of {} was seen: by its data sheet, with an average host\n", device.name);
+    fmt::print("no run of {} was seen: it goes by its figures, and the interval is wider\n", device.name);
+}
+
+std::unique_ptr<predict::Predictor> model_for(const PredictRunOptions& options,
+                                              const std::optional<predict::ModelContainer>& container) {
+  return container ? predict::parse_predictor(*container, options.model.string()) : read_model({});
 }
 
 predict::TableRun run_asked_for(const PredictRunOptions& options) {
@@ -164,31 +191,33 @@ predict::TableRun run_asked_for(const PredictRunOptions& options) {
 }
 
 int predict_run(const PredictRunOptions& options, const Command& command) {
-  const predict::ModelContainer container = predict::read_model_container(options.model);
-  const bool imported = container.schema == predict::kGraphModelSchema;
+  std::optional<predict::ModelContainer> container;
+  if (!options.model.empty()) container = predict::read_model_container(options.model);
+  const bool imported = container && container->schema == predict::kGraphModelSchema;
   warn_of_idle_options(command, {{imported,
                                   {"--device", "--devices", "--optimizer", "--precision", "--epochs",
                                    "--images", "--data", "--image-size"},
                                   "the model was imported and knows none"},
                                  {!imported, {"--ops"}, "it is for imported models"}});
   if (imported)
-    return run_imported(container, {.model = options.model,
-                                    .ops = options.ops,
-                                    .network = options.network,
-                                    .batch = options.batch,
-                                    .classes = options.classes,
-                                    .parameters = options.parameters,
-                                    .json = options.json});
+    return run_imported(*container, {.model = options.model,
+                                     .ops = options.ops,
+                                     .network = options.network,
+                                     .batch = options.batch,
+                                     .classes = options.classes,
+                                     .parameters = options.parameters,
+                                     .json = options.json});
   if (options.device.empty()) fail(ErrorKind::usage, "--device is required");
-  const std::unique_ptr<predict::Predictor> model =
-      predict::parse_predictor(container, options.model.string());
+  const std::unique_ptr<predict::Predictor> model = model_for(options, container);
   const predict::DeviceSheet device =
-      predict::find_device(devices_to_choose_from(model->devices(), options.devices), options.device);
-  const predict::Prediction made = model->predict(predict::describe(run_asked_for(options), device));
+      device_named(options.device, devices_to_choose_from(model->devices(), options.devices), options.json);
+  const predict::JobDescription job = predict::describe(run_asked_for(options), device);
+  const predict::Prediction made = model->predict(job);
+  const predict::Basis basis = model->basis(job);
   if (options.json)
-    fmt::print("{}\n", json_text(json_of_prediction(options, made, device)));
+    fmt::print("{}\n", json_text(json_of_prediction(options, made, device, basis)));
   else
-    print_prediction(made, device);
+    print_prediction(made, device, basis);
   return 0;
 }
 
@@ -196,8 +225,11 @@ int predict_run(const PredictRunOptions& options, const Command& command) {
 
 std::function<int()> declare_predict_run(Command& command) {
   const auto options = std::make_shared<PredictRunOptions>();
-  command.add_option("--model", options->model, "What `predict fit` or `predict import` wrote")
-      ->required()
+  command
+      .add_option(
+          "--model", options->model,
+          "What `predict fit`, `predict adapt` or `predict import` wrote (default: the models that the "
+          "program carries)")
       ->type_name("MODEL");
   command
       .add_option(
@@ -205,7 +237,8 @@ std::function<int()> declare_predict_run(Command& command) {
           "Network to train, or the file of a graph: .onnx, .pb, .pbtxt; for an imported model also .dot")
       ->required();
   add_parameter_options(command, options->parameters);
-  command.add_option("--device", options->device, "Where; not for an imported model");
+  command.add_option("--device", options->device,
+                     "Where: H200, or `here` for this machine; not for an imported model");
   command.add_option("--batch", options->batch, "Images a step")
       ->transform(within("batch"))
       ->capture_default_str();
@@ -240,6 +273,7 @@ std::function<int()> declare_predict_run(Command& command) {
   command.add_flag("--json", options->json, "One JSON object on standard output");
   command.footer(
       "Examples:\n"
+      "  trainyard predict run --network resnet50 --device H200 --batch 64\n"
       "  trainyard predict run --model model.json --network resnet50 --device RTX2070 --batch 32 --epochs "
       "10\n"
       "  trainyard predict run --model model.json --network transformer --layers 8 --width 256 --device H200 "

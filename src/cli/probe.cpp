@@ -1,21 +1,14 @@
-#include "base/json.h"
 #include "cli/commands.h"
 
 #include <variant>
 
-#include "backend/backend.h"
 #include "base/text.h"
 #include "cli/option_checks.h"
+#include "cli/probe_cpu.h"
 #include "cli/progress_bar.h"
-#include "cli/train.h"
 #include "meter/nvml.h"
-#include "meter/peaks.h"
-#include "ops/dense.h"
-#include "predict/runs/device.h"
 #include "record/unit.h"
 #include "run/run_record.h"
-#include "train/session/device_threads.h"
-#include "train/session/session.h"
 
 namespace trainyard::cli {
 
@@ -57,109 +50,18 @@ int show_machine(bool json) {
   return 0;
 }
 
-Json gemm_rows(const backend::Backend& backend, const std::vector<std::string>& precisions, double seconds) {
-  Json rows = Json::array();
-  for (const backend::GemmPeak& peak : backend.gemm_peaks(precisions, seconds)) {
-    Json row{{"precision", peak.precision}, {"size", peak.size}, {"flops_per_second", peak.flops_per_second}};
-    if (peak.flops_per_second == 0) row["flops_per_second"] = nullptr;
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-// Writes a device as device files do (docs/formats/cluster.md). Unknown facts are left out.
-Json json_of(const predict::DeviceSheet& device) {
-  Json figures = Json::object();
-  const auto add = [&](const char* key, double figure) {
-    if (figure > 0) figures[key] = figure;
-  };
-  add("flops_per_second", device.flops_per_second);
-  add("bytes_per_second", device.bytes_per_second);
-  add("launch_seconds", device.launch_seconds);
-  figures["memory"] = static_cast<std::int64_t>(device.memory_bytes);
-  add("multiprocessors", device.multiprocessors);
-  add("watts", device.watts);
-  return {{device.name, figures}};
-}
-
-void raise(double& figure, const Json& measured) {
-  if (measured.is_number()) figure = std::max(figure, measured.get<double>());
-}
-
-// The roofs of what was measured, as a data sheet would state them.
-void set_roofs(predict::DeviceSheet& device, const Json& report) {
-  for (const Json& row : report["gemm"])
-    if (row["precision"] == "f32") raise(device.flops_per_second, row["flops_per_second"]);
-  if (report.contains("fma_flops_per_second"))
-    raise(device.flops_per_second, report["fma_flops_per_second"]["f32"]);
-  for (const Json& figure : report["memory_bytes_per_second"]) raise(device.bytes_per_second, figure);
-}
-
-predict::DeviceSheet describe_cpu(const Json& report, const record::Provenance& facts) {
-  predict::DeviceSheet device;
-  if (const record::Value* model = record::find_fact(facts, "cpu", "model"))
-    device.name = record::to_text(*model);
-  for (const char* key : {"total_bytes", "limit_bytes"})
-    if (const record::Value* fact = record::find_fact(facts, "memory", key))
-      if (const double bytes = record::number_or(*fact, 0); bytes > 0)
-        device.memory_bytes = device.memory_bytes == 0 ? bytes : std::min(device.memory_bytes, bytes);
-  device.multiprocessors = report["threads"].get<double>();
-  device.launch_seconds = 0;
-  for (const Json& figure : report["launch_seconds"]) raise(device.launch_seconds, figure);
-  set_roofs(device, report);
-  return device;
-}
-
 predict::DeviceSheet describe_gpu(const Json& report, const backend::Device& gpu) {
   const backend::DeviceModel model = gpu.model();
   predict::DeviceSheet device{.name = model.name,
                               .launch_seconds = report["launch_seconds"]["in_a_row"].get<double>(),
                               .memory_bytes = static_cast<double>(model.memory_bytes),
-                              .multiprocessors = static_cast<double>(model.multiprocessors)};
+                              .multiprocessors = static_cast<double>(model.multiprocessors),
+                              .kind = predict::DeviceKind::gpu};
   if (const auto nvml = meter::Nvml::open())
     if (const auto number = nvml->find(gpu.pci_address()))
       device.watts = nvml->describe(*number).power_limit_watts.value_or(0);
   set_roofs(device, report);
   return device;
-}
-
-// As the engine calls it, with what the library does around it.
-double smallest_kernel_seconds(const backend::Backend& backend) {
-  graph::Graph graph;
-  const graph::ValueId src = graph.add_input("src", {{1, 1}}), weight = graph.add_input("weight", {{1, 1}});
-  ops::dense(graph, "smallest", src, weight, graph::kNone);
-  const backend::KernelRequest request{.node = {graph, graph.nodes().front()},
-                                       .device = backend.device().get(),
-                                       .inputs = {Layout::plain(2), Layout::plain(2)},
-                                       .outputs = {std::nullopt}};
-  for (const backend::Candidate& candidate : backend.candidates())
-    if (candidate.op == &ops::dense_op && candidate.accept(request).accepted())
-      return backend::measure_kernel(backend.device(), request.node, *candidate.make(request));
-  return 0;
-}
-
-Json probe_cpu(const ProbeOptions& options) {
-  Json report{{"threads", train::limit_threads(options.threads)}};
-  ProgressBar bar("probe", 7, options.quiet);
-  const auto backend = backend::make_backend("auto");
-  if (const auto isa = backend::found_cpu_isa()) {
-    report["kernel_isa"] = {{"name", isa->name}};
-    if (!isa->refused.empty())
-      report["kernel_isa"].update({{"refused", isa->refused}, {"reason", isa->reason}});
-  }
-  report["gemm"] = gemm_rows(*backend, {"f32", "bf16", "int8"}, options.seconds);
-  bar.update(1);
-  report["fma_flops_per_second"] = {{"f32", meter::f32_fma_flops_per_second(options.seconds)},
-                                    {"f64", meter::f64_fma_flops_per_second(options.seconds)}};
-  bar.update(3);
-  report["memory_bytes_per_second"] = {{"read", meter::read_bytes_per_second(options.seconds)},
-                                       {"copy", meter::copy_bytes_per_second(options.seconds)},
-                                       {"triad", meter::triad_bytes_per_second(options.seconds)}};
-  bar.update(6);
-  report["launch_seconds"] = {{"all_threads", meter::launch_seconds(options.seconds)},
-                              {"smallest_kernel", smallest_kernel_seconds(*backend)}};
-  bar.update(7);
-  return report;
 }
 
 Json probe_gpu(const ProbeOptions& options, const backend::Backend& backend) {
@@ -221,7 +123,7 @@ int probe(const ProbeOptions& options) {
   const DeviceSpec wanted = DeviceSpec::parse(options.device);
   const bool cpu = wanted.is_cpu();
   const auto gpu = cpu ? nullptr : backend::make_backend("auto", wanted);
-  Json report = cpu ? probe_cpu(options) : probe_gpu(options, *gpu);
+  Json report = cpu ? probe_cpu(options.threads, options.seconds, options.quiet) : probe_gpu(options, *gpu);
   if (!options.json) {
     print_peaks(report, options);
     return 0;
@@ -230,7 +132,7 @@ int probe(const ProbeOptions& options) {
   predict::DeviceSheet device = cpu ? describe_cpu(report, facts) : describe_gpu(report, *gpu->device());
   if (!options.name.empty()) device.name = options.name;
   if (device.name.empty()) device.name = options.device;
-  report["devices"] = json_of(device);
+  report["devices"] = json_of_device(device);
   report["provenance"] = json_of(facts);
   fmt::print("{}\n", json_text(report));
   return 0;

@@ -7,7 +7,6 @@
 #include "cli/progress_bar.h"
 #include "launch/ps_part.h"
 #include "networks/zoo/network_files.h"
-#include "predict/read_predictor.h"
 #include "study/cell/cost.h"
 
 namespace trainyard::cli {
@@ -158,25 +157,30 @@ std::string device_to_ask(const CostOptions& options, const std::vector<predict:
 }  // namespace
 
 void add_cost_options(Command& command, CostOptions& options) {
-  auto* model = command
-                    .add_option("--model", options.model,
-                                "What `predict fit` wrote, for estimates of runs that were never measured")
-                    ->type_name("MODEL");
   command
-      .add_option("--device", options.device,
-                  "Where the model shall think the runs are (default: its only device)")
-      ->needs(model);
-  command.add_option("--devices", options.devices, "Further devices (YAML)")->type_name("FILE")->needs(model);
+      .add_option("--model", options.model,
+                  "What `predict fit` wrote, for estimates of runs that were never measured (default, with "
+                  "--device: the models that the program carries)")
+      ->type_name("MODEL");
+  command.add_option(
+      "--device", options.device,
+      "Where the model shall think the runs are: H200, or `here` for this machine (default: its "
+      "only device)");
+  command.add_option("--devices", options.devices, "Further devices (YAML)")->type_name("FILE");
 }
 
 std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options) {
-  if (options.model.empty()) return nullptr;
+  if (options.model.empty() && options.device.empty()) {
+    if (!options.devices.empty())
+      fail(ErrorKind::usage, "--devices wants --device, the one of them to ask for");
+    return nullptr;
+  }
   auto model = std::make_unique<study::CostModel>();
-  model->file = options.model.string();
-  model->predictor = predict::read_predictor(options.model);
+  model->file = options.model.empty() ? "the models that the program carries" : options.model.string();
+  model->predictor = read_model(options.model);
   const std::vector<predict::DeviceSheet> seen = model->predictor->devices();
   model->device =
-      predict::find_device(devices_to_choose_from(seen, options.devices), device_to_ask(options, seen));
+      device_named(device_to_ask(options, seen), devices_to_choose_from(seen, options.devices), true);
   return model;
 }
 

@@ -41,13 +41,13 @@ std::vector<Idle> idle_options(const run::TrainCommand& options);
 
 // CostOptions names the model that estimates the runs of a study.
 struct CostOptions {
-  std::filesystem::path model, devices;  // empty: none
+  std::filesystem::path model, devices;  // no model, but a device: the models that the program carries
   std::string device;                    // empty: the only one of the model
 };
 
 void add_cost_options(Command& command, CostOptions& options);
 
-// Null without a model. Error (usage) lists the model's devices where one has to be chosen.
+// Null without a model and a device. Error (usage) lists the model's devices where one has to be chosen.
 std::unique_ptr<study::CostModel> read_cost_model(const CostOptions& options);
 
 }  // namespace trainyard::cli

@@ -47,12 +47,84 @@ TEST_F(PredictCliTest, WhatIsFittedCanBeJudgedAndAsked) {
   EXPECT_NEAR(asked["utilisation"]["gpu_util"]["idle"].get<double>(), 0.1, 0.01);
   EXPECT_LT(judged["utilisation"]["gpu_util"]["peak"]["error_points"], 1);
   expect_failed(run("predict eval --runs runs.csv --kind kernels --from GTX1080 --to TitanX"), 1,
-                "--to: models of kind 'kernels' are not adapted");
+                "no run has the seconds of its kernels");
   expect_failed(run("predict run --model model.json --network lenet --device GTX1080 --precision bf16"), 1,
                 "this model was fitted to f32 alone");
   expect_failed(run("predict run --model runs.csv --network lenet --device GTX1080"), 1, "is no model file");
   const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --model model.json --json");
   EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
+}
+
+TEST_F(PredictCliTest, TheProgramCarriesModels) {
+  const auto asked = report_of("predict run --network resnet50 --device H200 --batch 64 --json");
+  EXPECT_EQ(asked["based_on"]["model"], "h200 (kernels)");
+  EXPECT_TRUE(asked["based_on"]["device_seen"].get<bool>());
+  EXPECT_GT(asked["based_on"]["family_runs"], 0);
+  EXPECT_GT(asked["step_seconds"], 0.01);
+  EXPECT_LT(asked["interval"]["low"], asked["seconds"]);
+  EXPECT_GT(asked["memory"]["total"], 1e9);
+  const auto generated =
+      report_of("predict run --network transformer --layers 8 --device h200 --precision bf16 --json");
+  EXPECT_EQ(generated["based_on"]["device"], "H200");
+  const auto published = report_of("predict run --network vgg16 --device titan-x --json");
+  EXPECT_EQ(published["based_on"]["model"], "published (analytic)");
+  const CommandResult text = run("predict run --network lenet --device A100");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("H200, the device most like it"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("no run of A100 was seen"), std::string::npos) << text.out;
+  expect_failed(run("predict run --network lenet --device H20"), 1,
+                "unknown device 'H20' (did you mean 'H200'?); known are H200");
+  const auto judged = report_of("predict eval --runs runs.csv --json");
+  EXPECT_GT(judged["by_all"]["all"]["runs"], 0);
+  const auto placed = report_of("place jobs.yaml --cluster cluster.yaml --json");
+  EXPECT_EQ(placed["policies"][0]["decisions"].size(), 2u);
+}
+
+TEST_F(PredictCliTest, TheLibraryCarriesModels) {
+  const auto asked = report_of(
+      "predict run --network resnet50 --device H200 --batch 64 --precision bf16 --optimizer momentum --json");
+  const PredictedRun made =
+      StepPredictor().predict(Network::named("resnet50"),
+                              {.device = "H200", .batch = 64, .optimizer = "momentum", .precision = "bf16"});
+  EXPECT_EQ(made.step_seconds, asked["step_seconds"].get<double>());
+  EXPECT_TRUE(made.device_seen);
+}
+
+TEST_F(PredictCliTest, ThisMachineIsMeasuredOnceAndAnswers) {
+  const std::string words = "predict run --network lenet --device here --batch 8 ";
+  const CommandResult first = run(words);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.err.find("measured this machine"), std::string::npos) << first.err;
+  EXPECT_NE(first.out.find("cpu (kernels): "), std::string::npos) << first.out;
+  const CommandResult second = run(words);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_EQ(second.err, "");
+}
+
+TEST_F(PredictCliTest, FewRunsAdaptAModelOfKernels) {
+  std::string records;
+  for (const std::string network : {"lenet --batch 8", "lenet --batch 32", "cifarnet --batch 4"}) {
+    const std::string record = " own-" + std::to_string(records.size()) + ".json";
+    const CommandResult result = run("bench --steps 3 --warmup 1 --no-peak --ops --threads 1 --network " +
+                                     network + " --record" + record);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    records += record;
+  }
+  const std::string device =
+      "devices:\n  own: {flops_per_second: 2e12, bytes_per_second: 3e11, memory: 8GiB, multiprocessors: 2, "
+      "kind: "
+      "cpu}\n";
+  std::ofstream(work() / "own.yaml") << device;
+  const auto adapted =
+      report_of("predict adapt --device own --devices own.yaml -o own.model --json" + records);
+  EXPECT_EQ(adapted["runs"], 3);
+  EXPECT_LT(adapted["after"]["mape"], adapted["before"]["mape"]);
+  const auto asked =
+      report_of("predict run --model own.model --network lenet --device own --batch 16 --json");
+  EXPECT_TRUE(asked["device_seen"].get<bool>());
+  EXPECT_EQ(asked["based_on"]["device_runs"], 3);
+  expect_failed(run("predict adapt --device own --model runs.csv -o x.model" + records), 1,
+                "is no model file");
 }
 
 // From kernels that were timed here, as small as they may be.

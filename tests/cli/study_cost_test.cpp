@@ -35,6 +35,8 @@ class TenthsPredictor : public predict::Predictor {
     return made;
   }
   std::vector<predict::DeviceSheet> devices() const override { return {}; }
+  bool knows(backend::Precision) const override { return true; }
+  predict::Basis basis(const predict::JobDescription&) const override { return {}; }
 
  private:
   std::vector<predict::JobDescription>& asked_;

@@ -1,5 +1,7 @@
 #include "predict/analytic/predictor.h"
 
+#include "predict/runs/run_set.h"
+
 namespace trainyard::predict {
 
 JobDescription describe(const TableRun& run, const DeviceSheet& device) {
@@ -25,6 +27,12 @@ WorkOptions work_options(const JobDescription& job) {
           .parameters = job.parameters};
 }
 
+std::vector<std::string> families_of(const std::vector<std::string>& networks) {
+  std::set<std::string> families;
+  for (const std::string& network : networks) families.insert(family_of(network));
+  return {families.begin(), families.end()};
+}
+
 namespace {
 
 class TimePredictor : public Predictor {
@@ -34,7 +42,7 @@ class TimePredictor : public Predictor {
   std::vector<Prediction> predict(std::span<const JobDescription> jobs) override {
     std::vector<Prediction> made;
     for (const JobDescription& job : jobs) {
-      if (job.precision != backend::Precision::f32)
+      if (!knows(job.precision))
         fail(ErrorKind::config, "precision '{}': this model was fitted to f32 alone", name(job.precision));
       made.push_back(predict::predict(model_, works_.work(work_options(job)),
                                       model_.find(job.device.name, {job.device}), job.steps, job.with_start));
@@ -43,6 +51,17 @@ class TimePredictor : public Predictor {
   }
 
   std::vector<DeviceSheet> devices() const override { return model_.seen_devices(); }
+  bool knows(backend::Precision precision) const override { return precision == backend::Precision::f32; }
+
+  Basis basis(const JobDescription& job) const override {
+    const DeviceModel on = model_.find(job.device.name, {job.device});
+    return {.model = "analytic",
+            .runs = model_.runs,
+            .device = on.device.name,
+            .device_seen = on.runs > 0,
+            .device_runs = on.runs,
+            .families = families_of(model_.networks)};
+  }
 
  private:
   TimeModel model_;

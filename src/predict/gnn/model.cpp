@@ -126,7 +126,7 @@ class GraphPredictor : public Predictor {
     std::vector<std::size_t> sample_of;
     std::map<std::tuple<std::string, std::int64_t, int, ops::Rule, std::string>, std::size_t> alike;
     for (const JobDescription& job : jobs) {
-      if (job.precision != backend::Precision::f32)
+      if (!knows(job.precision))
         fail(ErrorKind::config, "precision '{}': this model was fitted to f32 alone", name(job.precision));
       const auto key = std::tuple(job.network, job.batch, job.classes, job.optimizer, job.device.name);
       const auto [at, fresh] = alike.try_emplace(key, samples.size());
@@ -140,6 +140,20 @@ class GraphPredictor : public Predictor {
   }
 
   std::vector<DeviceSheet> devices() const override { return model_.seen_devices(); }
+  bool knows(backend::Precision precision) const override { return precision == backend::Precision::f32; }
+
+  Basis basis(const JobDescription& job) const override {
+    Basis basis{.model = "gnn",
+                .runs = model_.runs,
+                .device = job.device.name,
+                .families = families_of(model_.networks)};
+    for (const GraphRunModel::SeenDevice& one : model_.devices)
+      if (same_device_name(one.device.name, job.device.name)) {
+        basis.device_seen = true;
+        basis.device_runs = one.runs;
+      }
+    return basis;
+  }
 
  private:
   Prediction prediction(const JobDescription& job, const std::vector<float>& outputs) {

@@ -46,14 +46,23 @@ std::vector<KernelRun> runs_with_kernels(const RunSet& set, const std::vector<st
       return one.precision == row.run.precision && same_device_name(one.device.name, device.name);
     };
     auto at = std::find_if(devices.begin(), devices.end(), same);
-    if (at == devices.end()) at = devices.insert(devices.end(), {device, row.run.precision, {}, 0});
+    if (at == devices.end()) at = devices.insert(devices.end(), {device, row.run.precision, {}, 0, {}, {}});
     at->runs += 1;
+    at->families[family_of(row.run.network)] += 1;
     runs.push_back({&row.run, measured_kernels(row.run), static_cast<std::size_t>(at - devices.begin()),
                     groups.try_emplace(group_of(row.run), static_cast<int>(groups.size())).first->second});
   }
   if (runs.empty())
     fail(ErrorKind::config, "no run has the seconds of its kernels: `bench {}` records them", Setting{"ops"});
   return runs;
+}
+
+// Rounds to what a measurement tells, so that files are small: 12 bits are 0.02 %.
+double rounded(double value) {
+  constexpr int kBits = 12;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::round(std::ldexp(mantissa, kBits)), exponent - kBits);
 }
 
 // A kernel weighs by its share of its run; above a twentieth, all weigh alike.
@@ -74,6 +83,8 @@ void fit_device(const std::vector<KernelRun>& runs, std::size_t number, DeviceRa
                                    .launch_seconds = device.device.launch_seconds});
 }
 
+double rounded_error(double error) { return std::round(100 * error) / 100; }
+
 // Adds errors of kernels, and intervals from errors of steps, each predicted as if its network had not been
 // seen. Returns nothing when it was stopped.
 std::optional<KernelModel> calibrated(KernelModel model, const std::vector<KernelRun>& runs,
@@ -82,7 +93,7 @@ std::optional<KernelModel> calibrated(KernelModel model, const std::vector<Kerne
   parallel_items(std::ssize(kernels), [&](std::int64_t k, int) {
     if (stop()) return;
     KernelObservation& one = kernels[static_cast<std::size_t>(k)];
-    one.error = model.error_of(one);
+    one.error = rounded_error(model.error_of(one));
   });
   model = KernelModel(model.devices(), std::move(kernels), model.steps());
   std::vector<JudgedStep> judged(runs.size());
@@ -112,7 +123,7 @@ KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& 
   for (const KernelRun& run : runs) {
     std::vector<double> seconds;
     for (const AlikeKernels& kernel : run.kernels) {
-      kernels.push_back({kernel.shape, run.device, run.group, kernel.seconds, kernel.share});
+      kernels.push_back({kernel.shape, run.device, run.group, rounded(kernel.seconds), kernel.share});
       seconds.push_back(kernel.share * kernel.seconds);
     }
     steps.push_back({place_of_step(run.kernels, seconds), run.device, run.group,
@@ -158,10 +169,11 @@ void add_habits(const TableRun& run, std::vector<NodeHabit>& habits) {
         at != operands.end() && at->second.bytes() > 0 && !ran.contains({fused.name, fused.op}))
       alike[{fused.op, at->second.place}] = {.node = at->second, .count = 1, .taken = false};
   for (const auto& [key, nodes] : alike)
-    habits.push_back({.op = key.first,
-                      .node = nodes.node,
-                      .taken = nodes.taken,
-                      .ratio = nodes.known ? nodes.workspace_bytes / nodes.count / nodes.node.bytes() : -1});
+    habits.push_back(
+        {.op = key.first,
+         .node = nodes.node,
+         .taken = nodes.taken,
+         .ratio = nodes.known ? rounded(nodes.workspace_bytes / nodes.count / nodes.node.bytes()) : -1});
 }
 
 // Drops ops that are always taken and never need workspace, because nothing need be learned about them.

@@ -11,20 +11,25 @@ KernelModel::KernelModel(std::vector<DeviceRates> devices, std::vector<KernelObs
     overlaps_.push_back({one.place, devices_[one.device].rates, one.group, one.logarithm});
 }
 
-DeviceRates KernelModel::find(const DeviceSheet& device, backend::Precision precision) const {
+KnownRates KernelModel::find(const DeviceSheet& device, backend::Precision precision) const {
   const DeviceRates* like = nullptr;
-  for (const DeviceRates& one : devices_) {
+  double least = std::numeric_limits<double>::infinity();
+  for (auto at = devices_.rbegin(); at != devices_.rend(); ++at) {
+    const DeviceRates& one = *at;
     if (one.precision != precision) continue;
-    if (same_device_name(one.device.name, device.name)) return one;
-    if (like == nullptr) like = &one;
+    if (same_device_name(one.device.name, device.name)) return {one, one.device.name, 0};
+    if (one.adaptation) continue;
+    const double doublings = doublings_between(device, one.device);
+    if (doublings >= least) continue;
+    least = doublings;
+    like = &one;
   }
   if (like == nullptr)
     fail(ErrorKind::config, "precision '{}': this model was fitted to no run in it", name(precision));
-  // This device is expected to reach the same share of its figures as a device that was seen.
-  DeviceRates made{device, precision, like->rates, 0};
+  DeviceRates made{device, precision, like->rates, 0, {}, {}};
   made.rates.flops_per_second *= device.flops_per_second / like->device.flops_per_second;
   made.rates.bytes_per_second *= device.bytes_per_second / like->device.bytes_per_second;
-  return made;
+  return {made, like->device.name, least};
 }
 
 namespace {
@@ -94,12 +99,13 @@ StepKind kind_at(const ShapePlace& step) {
   return dense > convolutions ? StepKind::dense : StepKind::convolutional;
 }
 
-StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
-                               int without) const {
+StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const Rates& rates, int without,
+                               const Corrections& corrections) const {
   StepEstimate made;
   std::vector<double> seconds;
   for (const AlikeKernels& kernel : kernels) {
-    const KernelTimes::Estimate one = times_.at(kernel.shape, rates, without);
+    KernelTimes::Estimate one = times_.at(kernel.shape, rates, without);
+    one.seconds *= std::exp(corrections.of_kernel(kernel.shape.op));
     const double taken = kernel.count * one.seconds;
     seconds.push_back(one.seconds);
     made.kernel_seconds += taken;
@@ -116,7 +122,7 @@ StepEstimate KernelModel::step(const std::vector<AlikeKernels>& kernels, const R
   made.kind = kind_at(place);
   const std::vector<NearSample> near = nearest(overlaps_, place, rates, without);
   const double overlap = near.empty() ? 0 : estimate(overlaps_, near, place).value;
-  made.seconds = made.kernel_seconds * std::exp(overlap);
+  made.seconds = made.kernel_seconds * std::exp(overlap + corrections.step);
   return made;
 }
 
@@ -150,19 +156,43 @@ class KernelPredictor : public Predictor {
     return seen;
   }
 
+  bool knows(backend::Precision precision) const override {
+    return std::any_of(model_.devices().begin(), model_.devices().end(),
+                       [&](const DeviceRates& one) { return one.precision == precision; });
+  }
+
+  Basis basis(const JobDescription& job) const override {
+    const KnownRates on = model_.find(job.device, job.precision);
+    Basis basis{.model = "kernels", .runs = model_.runs, .device = on.like, .device_seen = on.rates.runs > 0};
+    for (const DeviceRates& one : model_.devices()) {
+      if (one.precision != job.precision || one.device.name != on.like) continue;
+      basis.device_runs = one.runs;
+      if (one.families.empty()) continue;
+      const std::optional<NamedNetwork> named = find_named_network(job.network);
+      const auto at = one.families.find(named ? family_of(named->network) : job.network);
+      basis.family_runs = at == one.families.end() ? 0 : at->second;
+      for (const auto& [family, runs] : one.families) basis.families.push_back(family);
+    }
+    return basis;
+  }
+
  private:
   Prediction predict_one(const JobDescription& job) {
-    const DeviceRates on = model_.find(job.device, job.precision);
-    const StepEstimate step = model_.step(kernels(job), on.rates);
+    const auto [on, like, doublings] = model_.find(job.device, job.precision);
+    const Corrections corrections = on.adaptation ? on.adaptation->corrections : Corrections{};
+    const StepEstimate step = model_.step(kernels(job), on.rates, kNobody, corrections);
     Prediction made;
     made.step_seconds = step.seconds;
     made.seconds = job.steps * step.seconds;  // what a process takes to start is not learned
-    const double half = model_.intervals.half(step);
+    const double half = on.adaptation ? on.adaptation->interval_factor *
+                                            model_.intervals.half_elsewhere(step, on.adaptation->doublings)
+                        : on.runs > 0 ? model_.intervals.half(step)
+                                      : model_.intervals.half_elsewhere(step, doublings);
     made.low_seconds = made.seconds * std::exp(-half);
     made.high_seconds = made.seconds * std::exp(half);
     made.known = step.known;
     made.device_seen = on.runs > 0;
-    made.memory = memory(job, step.seconds);
+    made.memory = memory(job, like, step.seconds);
     made.oom_probability = MemoryModel{}.oom_probability(made.memory.total(), on.device);
     return made;
   }
@@ -177,10 +207,11 @@ class KernelPredictor : public Predictor {
     return made_.emplace(key, kernels_of(job)).first->second;
   }
 
-  // Uses first principles where the model has seen no memory.
-  MemoryNeed memory(const JobDescription& job, double step_seconds) {
-    if (model_.memory.empty()) return memory_need(works_.work(work_options(job)));
-    const std::size_t on = model_.memory.find(job.device.name, job.precision);
+  // Plans as for the device that was seen. Uses first principles where the model has seen no memory.
+  MemoryNeed memory(const JobDescription& job, const std::string& like, double step_seconds) {
+    if (model_.memory.empty())
+      return memory_need(works_.work(work_options(job)));
+    const std::size_t on = model_.memory.find(like, job.precision);
     const auto key = std::tuple(key_of(job), on, job.device.memory_bytes);
     auto at = planned_.find(key);
     if (at == planned_.end()) at = planned_.emplace(key, model_.memory.plan(job, on)).first;

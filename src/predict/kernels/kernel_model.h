@@ -1,5 +1,6 @@
 #pragma once
 
+#include "predict/kernels/adaptation.h"
 #include "predict/kernels/kernel_memory.h"
 #include "predict/kernels/kernel_times.h"
 #include "predict/kernels/measured_run.h"
@@ -15,6 +16,15 @@ struct DeviceRates {
   backend::Precision precision = backend::Precision::f32;
   Rates rates;
   double runs = 0;
+  std::map<std::string, double> families;  // of networks: their runs of these
+  std::optional<Adaptation> adaptation;    // of a device that was not in the fit
+};
+
+// KnownRates is what a model says of a device: its rates, and whose they are.
+struct KnownRates {
+  DeviceRates rates;
+  std::string like;      // the device that was seen
+  double doublings = 0;  // from that device, 0: it is the same
 };
 
 // KernelObservation is a training sample as it was measured; everything else follows from it.
@@ -45,12 +55,17 @@ class KernelModel {
   double runs = 0;
   KernelMemory memory;  // empty: no run said what it had
 
-  // Returns the rates of a device that was seen in this precision. For another one it combines that device's
-  // figures with the common properties of such devices. Throws Error (config) when nothing was seen in this
-  // precision.
-  DeviceRates find(const DeviceSheet& device, backend::Precision precision) const;
-  StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates,
-                    int without = kNobody) const;
+  // Returns the rates of a device that was seen in this precision. Another one is expected to reach the same
+  // shares of its figures as the seen device that is most like it. Throws Error (config) when nothing was
+  // seen in this precision.
+  KnownRates find(const DeviceSheet& device, backend::Precision precision) const;
+  StepEstimate step(const std::vector<AlikeKernels>& kernels, const Rates& rates, int without = kNobody,
+                    const Corrections& corrections = {}) const;
+  double kernel_seconds(const KernelShape& shape, const Rates& rates) const {
+    return times_.at(shape, rates).seconds;
+  }
+  // Adds a device that few runs told of; it takes the place of one of its name.
+  void add_device(DeviceRates device) { devices_.push_back(std::move(device)); }
 
   // Returns the error, as a logarithm, of a kernel's prediction by the other groups; below 0: it did not run.
   double error_of(const KernelObservation& kernel) const;
@@ -75,6 +90,10 @@ ShapePlace place_of_step(const std::vector<AlikeKernels>& kernels, const std::ve
 // `stop` now and then: once it returns true the model stays as it is then, without intervals and memory.
 KernelModel fit_kernel_model(const RunSet& set, const std::vector<std::size_t>& rows,
                              bool with_intervals = true, const std::function<bool()>& stop = nullptr);
+
+// Corrects the model for the devices of a few runs, by factors of the device and of its ops that these tell,
+// no more than helps those of the runs that are left out. Throws Error (config) when no run ended well.
+KernelModel adapt_kernel_model(KernelModel model, const RunSet& set, const std::vector<std::size_t>& rows);
 
 std::unique_ptr<Predictor> make_predictor(KernelModel model);
 

@@ -27,13 +27,35 @@ constexpr RateMember kRates[] = {{"flops_per_second", &Rates::flops_per_second},
                                  {"half_inner", &Rates::half_inner},
                                  {"half_tiles", &Rates::half_tiles}};
 
+Json json_of(const Adaptation& one) {
+  return {{"like", one.like},
+          {"doublings", one.doublings},
+          {"whole", one.corrections.whole},
+          {"step", one.corrections.step},
+          {"ops", one.corrections.of_op},
+          {"interval_factor", one.interval_factor}};
+}
+
+Adaptation adaptation_in(const JsonMembers& members) {
+  constexpr double kMostCorrection = 20;  // as a logarithm
+  return {.like = members.text("like"),
+          .doublings = members.number("doublings", 0, kHuge),
+          .corrections = {.whole = members.number("whole", -kMostCorrection, kMostCorrection),
+                          .step = members.number("step", -kMostCorrection, kMostCorrection),
+                          .of_op = members.object("ops").numbers(-kMostCorrection, kMostCorrection)},
+          .interval_factor = members.number("interval_factor", 0, kHuge)};
+}
+
 Json json_of(const DeviceRates& one) {
   Json rates = Json::object();
   for (const RateMember& rate : kRates) rates[rate.name] = one.rates.*rate.member;
-  return {{"device", parse_json(device_to_json(one.device))},
-          {"precision", backend::name(one.precision)},
-          {"runs", one.runs},
-          {"rates", std::move(rates)}};
+  Json json{{"device", parse_json(device_to_json(one.device))},
+            {"precision", backend::name(one.precision)},
+            {"runs", one.runs},
+            {"families", one.families},
+            {"rates", std::move(rates)}};
+  if (one.adaptation) json["adaptation"] = json_of(*one.adaptation);
+  return json;
 }
 
 DeviceRates device_in(const JsonMembers& members) {
@@ -41,6 +63,8 @@ DeviceRates device_in(const JsonMembers& members) {
   one.device = parse_device(members.object("device"));
   one.precision = precision_named(members.text("precision"));
   one.runs = members.number("runs", 0, kHuge);
+  if (members.has("families")) one.families = members.object("families").numbers(0, kHuge);
+  if (members.has("adaptation")) one.adaptation = adaptation_in(members.object("adaptation"));
   const JsonMembers rates = members.object("rates");
   for (const RateMember& rate : kRates) one.rates.*rate.member = rates.number(rate.name, 1e-30, kHuge);
   return one;

@@ -8,6 +8,7 @@ namespace trainyard::predict {
 namespace {
 
 constexpr std::size_t kDoubts = StepIntervals::kDoubts;
+constexpr double kMost = 3;  // half of an interval: a factor of 20 either way says that nothing is known
 using Features = std::array<double, kDoubts>;
 
 // Returns seconds, unknown and error. A feature that may be 0 gets the least difference that matters added.
@@ -52,8 +53,14 @@ double StepIntervals::doubt(const StepEstimate& step) const {
 }
 
 double StepIntervals::half(const StepEstimate& step) const {
-  constexpr double kMost = 3;  // a factor of 20 either way says that nothing is known
   return std::min(halves[static_cast<std::size_t>(step.kind)] * doubt(step), kMost);
+}
+
+double StepIntervals::half_elsewhere(const StepEstimate& step, double doublings) const {
+  constexpr double kAlike = 0.2, kOfDoubling = 0.1;  // deviations of devices, as logarithms
+  const double seen = half(step);
+  if (seen == 0) return 0;
+  return std::min(std::hypot(seen, kNormalQuantile * (kAlike + kOfDoubling * doublings)), kMost);
 }
 
 StepIntervals calibrate(const std::vector<JudgedStep>& judged) {

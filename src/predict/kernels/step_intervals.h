@@ -33,7 +33,12 @@ struct StepIntervals {
 
   double doubt(const StepEstimate& step) const;  // 1: of a typical step
   double half(const StepEstimate& step) const;
+  // On a device that nobody measured, so many doublings from the one most like it: it reaches other shares of
+  // its figures.
+  double half_elsewhere(const StepEstimate& step, double doublings) const;
 };
+
+inline constexpr double kNormalQuantile = 1.645;  // 90 % of a normal distribution lie within it
 
 // JudgedStep is a step that was predicted as if its network had never been seen, and its error as a
 // logarithm.

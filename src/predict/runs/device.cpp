@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "yaml/yaml_reader.h"
 
 namespace trainyard::predict {
@@ -25,27 +26,35 @@ std::string plain_name(std::string_view name) {
 // bandwidth, board power.
 const std::vector<DeviceSheet>& known_devices() {
   static const std::vector<DeviceSheet> devices = {
-      {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0},
-      {"RTX2070", 7.46e12, 448e9, 5e-6, 8 * kGiB, 36, 175, 0},
-      {"TitanX", 10.97e12, 480e9, 5e-6, 12 * kGiB, 28, 250, 0},
-      {"T4", 8.1e12, 320e9, 5e-6, 16 * kGiB, 40, 70, 0},
-      {"V100", 15.7e12, 900e9, 5e-6, 16 * kGiB, 80, 300, 0},
-      {"A100", 19.5e12, 1555e9, 4e-6, 40 * kGiB, 108, 400, 0},
-      {"H100", 66.9e12, 3350e9, 3e-6, 80 * kGiB, 132, 700, 0},
-      {"H200", 66.9e12, 4800e9, 3e-6, 141e9, 132, 700, 0},
+      {"GTX1080", 8.87e12, 320e9, 5e-6, 8 * kGiB, 20, 180, 0, DeviceKind::gpu},
+      {"RTX2070", 7.46e12, 448e9, 5e-6, 8 * kGiB, 36, 175, 0, DeviceKind::gpu},
+      {"TitanX", 10.97e12, 480e9, 5e-6, 12 * kGiB, 28, 250, 0, DeviceKind::gpu},
+      {"T4", 8.1e12, 320e9, 5e-6, 16 * kGiB, 40, 70, 0, DeviceKind::gpu},
+      {"V100", 15.7e12, 900e9, 5e-6, 16 * kGiB, 80, 300, 0, DeviceKind::gpu},
+      {"A100", 19.5e12, 1555e9, 4e-6, 40 * kGiB, 108, 400, 0, DeviceKind::gpu},
+      {"H100", 66.9e12, 3350e9, 3e-6, 80 * kGiB, 132, 700, 0, DeviceKind::gpu},
+      {"H200", 66.9e12, 4800e9, 3e-6, 141e9, 132, 700, 0, DeviceKind::gpu},
   };
   return devices;
+}
+
+double doublings_between(const DeviceSheet& a, const DeviceSheet& b) {
+  const double flops = std::log2(a.flops_per_second / b.flops_per_second),
+               bytes = std::log2(a.bytes_per_second / b.bytes_per_second);
+  const bool other_kind = a.kind != DeviceKind::unknown && b.kind != DeviceKind::unknown && a.kind != b.kind;
+  return std::hypot(flops, bytes) + (other_kind ? kOtherKind : 0);
 }
 
 bool same_device_name(std::string_view a, std::string_view b) { return plain_name(a) == plain_name(b); }
 
 const DeviceSheet& find_device(const std::vector<DeviceSheet>& devices, std::string_view name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const DeviceSheet& device : devices) {
     if (same_device_name(device.name, name)) return device;
-    names += (names.empty() ? "" : ", ") + device.name;
+    names.push_back(device.name);
   }
-  fail(ErrorKind::config, "unknown device '{}'; known are {}", name, names);
+  fail(ErrorKind::config, "unknown device '{}'{}; known are {}", name, did_you_mean(name, names),
+       joined(names, ", "));
 }
 
 namespace {
@@ -68,6 +77,10 @@ void set_figures(DeviceSheet& device, const yaml::YamlReader& at) {
       {"price_per_hour", &DeviceSheet::price_per_hour}};
   for (const auto& [key, at_key, value] : at.entries()) {
     if (key == "probe") continue;
+    if (key == "kind") {
+      device.kind = value.one_of({"cpu", "gpu"}) == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
+      continue;
+    }
     if (key == "memory") {
       device.memory_bytes = static_cast<double>(value.bytes());
       continue;
@@ -77,7 +90,7 @@ void set_figures(DeviceSheet& device, const yaml::YamlReader& at) {
     if (found == keys.end())
       at_key.complain(
           fmt::format("device '{}': no figure '{}'; those are flops_per_second, bytes_per_second, "
-                      "launch_seconds, memory, multiprocessors, watts and price_per_hour",
+                      "launch_seconds, memory, multiprocessors, watts, price_per_hour and kind",
                       device.name, key));
     device.*found->second = value.number(record::NumberRange::above(0));
   }
@@ -129,26 +142,33 @@ std::vector<DeviceSheet> read_devices(const std::filesystem::path& path) {
 }
 
 std::string device_to_json(const DeviceSheet& device) {
-  return json_text(Json{{"name", device.name},
-                        {"flops_per_second", device.flops_per_second},
-                        {"bytes_per_second", device.bytes_per_second},
-                        {"launch_seconds", device.launch_seconds},
-                        {"memory_bytes", device.memory_bytes},
-                        {"multiprocessors", device.multiprocessors},
-                        {"watts", device.watts},
-                        {"price_per_hour", device.price_per_hour}});
+  Json json{{"name", device.name},
+            {"flops_per_second", device.flops_per_second},
+            {"bytes_per_second", device.bytes_per_second},
+            {"launch_seconds", device.launch_seconds},
+            {"memory_bytes", device.memory_bytes},
+            {"multiprocessors", device.multiprocessors},
+            {"watts", device.watts},
+            {"price_per_hour", device.price_per_hour}};
+  if (device.kind != DeviceKind::unknown) json["kind"] = device.kind == DeviceKind::cpu ? "cpu" : "gpu";
+  return json_text(json);
 }
 
 DeviceSheet parse_device(const JsonMembers& members) {
   constexpr double kMost = 1e30;
-  return {.name = members.text("name"),
-          .flops_per_second = members.number("flops_per_second", 1, kMost),
-          .bytes_per_second = members.number("bytes_per_second", 1, kMost),
-          .launch_seconds = members.number("launch_seconds", 1e-30, 1),
-          .memory_bytes = members.number("memory_bytes", 1, kMost),
-          .multiprocessors = members.number("multiprocessors", 1, 1e6),
-          .watts = members.number("watts", 0, kMost),
-          .price_per_hour = members.number("price_per_hour", 0, kMost)};
+  DeviceSheet device{.name = members.text("name"),
+                     .flops_per_second = members.number("flops_per_second", 1, kMost),
+                     .bytes_per_second = members.number("bytes_per_second", 1, kMost),
+                     .launch_seconds = members.number("launch_seconds", 1e-30, 1),
+                     .memory_bytes = members.number("memory_bytes", 1, kMost),
+                     .multiprocessors = members.number("multiprocessors", 1, 1e6),
+                     .watts = members.number("watts", 0, kMost),
+                     .price_per_hour = members.number("price_per_hour", 0, kMost)};
+  if (!members.has("kind")) return device;
+  const std::string kind = members.text("kind");
+  if (kind != "cpu" && kind != "gpu") members.refuse("kind", "cpu or gpu");
+  device.kind = kind == "cpu" ? DeviceKind::cpu : DeviceKind::gpu;
+  return device;
 }
 
 }  // namespace trainyard::predict

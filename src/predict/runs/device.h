@@ -4,6 +4,9 @@
 
 namespace trainyard::predict {
 
+// DeviceKind tells what kernels run on a device; unknown where nobody said it.
+enum class DeviceKind { unknown, cpu, gpu };
+
 // DeviceSheet holds the figures that models of time and memory use, from a data sheet or measured by `probe`.
 struct DeviceSheet {
   std::string name;
@@ -13,6 +16,7 @@ struct DeviceSheet {
   double memory_bytes = 0;
   double multiprocessors = 0;
   double watts = 0, price_per_hour = 0;  // 0: not known
+  DeviceKind kind = DeviceKind::unknown;
 
   friend bool operator==(const DeviceSheet&, const DeviceSheet&) = default;
 };
@@ -23,6 +27,11 @@ const std::vector<DeviceSheet>& known_devices();
 // Reads devices in YAML or JSON (docs/formats/cluster.md), or the one in the output of `probe --json`. Errors
 // name file and line.
 std::vector<DeviceSheet> read_devices(const std::filesystem::path& path);
+
+// Returns how far two devices are apart, in doublings of their rates. Devices of different kinds are farther
+// apart than any of one kind: by kOtherKind or more.
+inline constexpr double kOtherKind = 100;
+double doublings_between(const DeviceSheet& a, const DeviceSheet& b);
 
 // Ignores the case of letters, spaces and dashes: "gtx-1080" is GTX1080. Throws Error (config) listing the
 // known devices.

@@ -3,6 +3,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "predict/runs/packed_columns.h"
 
 namespace trainyard::predict {
 
@@ -15,6 +16,14 @@ JsonMembers::JsonMembers(Part json, std::string where) : json_(std::move(json)),
 
 void JsonMembers::refuse(const std::string& key, const std::string& wanted) const {
   fail(ErrorKind::config, "{}{}{}: wants {}", where_, key.empty() ? "" : ".", key, wanted);
+}
+
+bool JsonMembers::has(const char* key) const { return json_->contains(key); }
+
+std::map<std::string, double> JsonMembers::numbers(double least, double most) const {
+  std::map<std::string, double> numbers;
+  for (const auto& [key, value] : json_->items()) numbers[key] = number(key.c_str(), least, most);
+  return numbers;
 }
 
 double JsonMembers::number(const char* key, double least, double most) const {
@@ -73,7 +82,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
 
 constexpr std::string_view kMagic = "TRAINYARD MODEL\n";
-constexpr std::uint32_t kContainerVersion = 2;
+// Files of version 2 have no packed tensors.
+constexpr std::uint32_t kContainerVersion = 3, kOldestVersion = 2;
 constexpr std::size_t kPrefixBytes = 32;  // magic, version, checksum and bytes of the header
 constexpr std::uint64_t kMostHeaderBytes = std::uint64_t{1} << 24;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
@@ -124,8 +134,10 @@ Header read_header(std::span<const std::byte> file, const std::string& who) {
     fail(ErrorKind::config, "'{}': is JSON, as models of time were once; `predict fit` makes a new one", who);
   if (file.size() < kPrefixBytes || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0)
     fail(ErrorKind::config, "'{}': is no model file", who);
-  if (const auto version = number_at<std::uint32_t>(file, 16); version != kContainerVersion)
-    fail(ErrorKind::config, "'{}': version {} of a model file, {} expected", who, version, kContainerVersion);
+  if (const auto version = number_at<std::uint32_t>(file, 16);
+      version < kOldestVersion || version > kContainerVersion)
+    fail(ErrorKind::config, "'{}': version {} of a model file, {} to {} expected", who, version,
+         kOldestVersion, kContainerVersion);
   const auto bytes = number_at<std::uint64_t>(file, 24);
   if (bytes > kMostHeaderBytes)
     fail(ErrorKind::config, "'{}': is damaged: its header would have {} bytes", who, bytes);
@@ -160,10 +172,17 @@ class TensorReader {
     const auto dtype = json.at("dtype").get<std::string>();
     const auto sum =
         static_cast<std::uint32_t>(whole(json.at("crc32c"), std::numeric_limits<std::uint32_t>::max()));
-    if (dtype == name(DType::f32))
-      tensor.numbers = take<float>(tensor.name, static_cast<std::size_t>(elements), sum);
+    if (const auto packed = json.find("packed_bytes"); packed != json.end()) {
+      if (dtype != name(DType::f64) || tensor.shape.rank() != 2)
+        throw std::invalid_argument(fmt::format("tensor '{}' is packed and has no rows of f64", tensor.name));
+      const std::span<const std::byte> bytes =
+          take(tensor.name, static_cast<std::size_t>(whole(*packed, kMostElements)), sum);
+      tensor.numbers = unpack_columns(bytes, static_cast<std::size_t>(tensor.shape[0]),
+                                      static_cast<std::size_t>(tensor.shape[1]));
+    } else if (dtype == name(DType::f32))
+      tensor.numbers = numbers<float>(tensor.name, static_cast<std::size_t>(elements), sum);
     else if (dtype == name(DType::f64))
-      tensor.numbers = take<double>(tensor.name, static_cast<std::size_t>(elements), sum);
+      tensor.numbers = numbers<double>(tensor.name, static_cast<std::size_t>(elements), sum);
     else
       throw std::invalid_argument("unknown dtype '" + dtype + "'");
     return tensor;
@@ -171,17 +190,21 @@ class TensorReader {
   std::size_t left() const { return bytes_.size(); }
 
  private:
-  template <typename T>
-  std::vector<T> take(const std::string& name, std::size_t count, std::uint32_t sum) {
-    const std::size_t bytes = count * sizeof(T);
+  std::span<const std::byte> take(const std::string& name, std::size_t bytes, std::uint32_t sum) {
     if (bytes > bytes_.size())
       throw std::invalid_argument(
           fmt::format("cut short: tensor '{}' has {} bytes, {} are left", name, bytes, bytes_.size()));
     if (crc32c(bytes_.data(), bytes) != sum)
       throw std::invalid_argument("checksum mismatch in tensor '" + name + "'");
-    std::vector<T> numbers(count);
-    if (bytes > 0) std::memcpy(numbers.data(), bytes_.data(), bytes);
+    const std::span<const std::byte> taken = bytes_.first(bytes);
     bytes_ = bytes_.subspan(bytes);
+    return taken;
+  }
+  template <typename T>
+  std::vector<T> numbers(const std::string& name, std::size_t count, std::uint32_t sum) {
+    const std::span<const std::byte> bytes = take(name, count * sizeof(T), sum);
+    std::vector<T> numbers(count);
+    if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
   }
 
@@ -219,15 +242,49 @@ void want_schema(const ModelContainer& model, const char* schema, int version, c
          who, model.version, schema, version);
 }
 
+namespace {
+
+// WrittenTensor is a tensor's bytes in the file. Where rows of numbers take less when they are packed, they
+// are.
+struct WrittenTensor {
+  const ModelTensor& tensor;
+  RawTensor plain;
+  std::vector<std::byte> packed;
+
+  std::span<const std::byte> bytes() const {
+    return packed.empty() ? std::span(static_cast<const std::byte*>(plain.data), plain.bytes) : packed;
+  }
+};
+
+WrittenTensor written(const ModelTensor& tensor) {
+  WrittenTensor made{tensor, raw(tensor), {}};
+  TRAINYARD_CHECK(made.plain.bytes ==
+                  static_cast<std::size_t>(tensor.shape.elements()) * size_of(made.plain.dtype));
+  const std::vector<double>* numbers = tensor.as<double>();
+  if (numbers == nullptr || tensor.shape.rank() != 2 || numbers->empty()) return made;
+  made.packed = pack_columns(*numbers, static_cast<std::size_t>(tensor.shape[1]));
+  if (made.packed.size() >= made.plain.bytes) made.packed.clear();
+  return made;
+}
+
+Json json_of(const WrittenTensor& written) {
+  const std::span<const std::byte> bytes = written.bytes();
+  Json json{{"name", written.tensor.name},
+            {"dtype", name(written.plain.dtype)},
+            {"shape", std::vector(written.tensor.shape.begin(), written.tensor.shape.end())},
+            {"crc32c", crc32c(bytes.data(), bytes.size())}};
+  if (!written.packed.empty()) json["packed_bytes"] = bytes.size();
+  return json;
+}
+
+}  // namespace
+
 void write_model_container(const std::filesystem::path& path, const ModelContainer& model) {
+  std::vector<WrittenTensor> all;
   Json tensors = Json::array();
   for (const ModelTensor& tensor : model.tensors) {
-    const RawTensor bytes = raw(tensor);
-    TRAINYARD_CHECK(bytes.bytes == static_cast<std::size_t>(tensor.shape.elements()) * size_of(bytes.dtype));
-    tensors.push_back({{"name", tensor.name},
-                       {"dtype", name(bytes.dtype)},
-                       {"shape", std::vector(tensor.shape.begin(), tensor.shape.end())},
-                       {"crc32c", crc32c(bytes.data, bytes.bytes)}});
+    all.push_back(written(tensor));
+    tensors.push_back(json_of(all.back()));
   }
   const std::string header = json_text(Json{{"schema", model.schema},
                                             {"version", model.version},
@@ -242,7 +299,7 @@ void write_model_container(const std::filesystem::path& path, const ModelContain
   file.write(version, sizeof version);
   file.write(&header_bytes, sizeof header_bytes);
   file.write(header);
-  for (const ModelTensor& tensor : model.tensors) file.write(raw(tensor).data, raw(tensor).bytes);
+  for (const WrittenTensor& tensor : all) file.write(tensor.bytes().data(), tensor.bytes().size());
   file.commit();
 }
 

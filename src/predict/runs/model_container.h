@@ -17,7 +17,10 @@ class JsonMembers {
   // Takes text that was parsed before, as a ModelContainer's is; errors begin with `where`.
   JsonMembers(std::string_view text, std::string where);
 
+  bool has(const char* key) const;
   double number(const char* key, double least, double most) const;
+  // Returns the members, each a number within the bounds.
+  std::map<std::string, double> numbers(double least, double most) const;
   std::string text(const char* key) const;  // not empty
   std::vector<std::string> texts(const char* key, std::size_t most) const;
   JsonMembers object(const char* key) const;

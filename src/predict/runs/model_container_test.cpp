@@ -7,6 +7,7 @@
 
 #include "base/test_damage.h"
 #include "base/test_folder.h"
+#include "predict/runs/packed_columns.h"
 #include "predict/runs/test_container.h"
 
 namespace trainyard::predict {
@@ -48,6 +49,44 @@ TEST(ModelContainerTest, IsReadAsItWasWritten) {
   EXPECT_EQ(read.find("c"), nullptr);
 }
 
+// Rows as of measurements: few different numbers in each column.
+ModelContainer container_of_rows() {
+  std::vector<double> numbers;
+  for (int row = 0; row < 1000; ++row) {
+    const double cells[] = {row * 0.1, row % 7 / 3.0, -0.0, 0.0, row % 300 * 1e-6};
+    numbers.insert(numbers.end(), std::begin(cells), std::end(cells));
+  }
+  return {"trainyard-test", 3, "{}", {{"rows", {1000, 5}, std::move(numbers)}}};
+}
+
+TEST(ModelContainerTest, RowsArePackedAndReadToTheBit) {
+  const ModelContainer written = container_of_rows();
+  const std::string file = bytes_of(written);
+  EXPECT_LT(file.size(), 40000u / 2);
+  const ModelContainer read = parse_bytes(file);
+  const auto &numbers = *read.tensors[0].as<double>(), &expected = *written.tensors[0].as<double>();
+  ASSERT_EQ(numbers.size(), expected.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(numbers[i]), std::bit_cast<std::uint64_t>(expected[i])) << i;
+}
+
+TEST(PackedColumnsTest, DamageIsRefusedOrRead) {
+  const std::vector<double> numbers = *container_of_rows().tensors[0].as<double>();
+  const std::vector<std::byte> packed = pack_columns(numbers, 5);
+  EXPECT_EQ(unpack_columns(packed, 1000, 5), numbers);
+  for (const std::size_t rows : {0u, 999u, 1001u, 1000000000u})
+    EXPECT_THROW(unpack_columns(packed, rows, 5), std::invalid_argument) << rows;
+  EXPECT_THROW(unpack_columns(packed, 1000, 0), std::invalid_argument);
+  const std::string text(reinterpret_cast<const char*>(packed.data()), packed.size());
+  expect_damage_is_seen(text, [](const std::string& bytes) {
+    try {
+      unpack_columns({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, 1000, 5);
+    } catch (const std::invalid_argument& error) {
+      fail(ErrorKind::config, "{}", error.what());
+    }
+  });
+}
+
 TEST(ModelContainerTest, SaysWhatIsWrong) {
   const auto refused = [](const std::string& part, const std::string& file) {
     expect_error(ErrorKind::config, part, [&] { parse_bytes(file); });
@@ -57,7 +96,7 @@ TEST(ModelContainerTest, SaysWhatIsWrong) {
   refused("'a.model': is no model file", "PK" + valid.substr(2));
   std::string version = valid;
   version[16] = 1;
-  refused("version 1 of a model file, 2 expected", version);
+  refused("version 1 of a model file, 2 to 3 expected", version);
   refused("is JSON, as models of time were once", "{}");
   refused("cut short: tensor 'b' has 8 bytes, 7 are left", valid.substr(0, valid.size() - 1));
   refused("too long", valid + "x");
@@ -91,6 +130,8 @@ TEST(ModelContainerTest, HeadersWithRightChecksumsAreReadWithinBounds) {
   refused("its model is no object", "{}", "[]");
   refused("key 'schema' not found", "schema", "scheme");
   refused("no whole JSON", "}]}", "}]");
+  refused("is packed and has no rows of f64", "[1,2],", "[2],\"packed_bytes\":4,");
+  refused("cut short: tensor 'a' has 17 bytes", "[1,2],", "[1,2],\"packed_bytes\":17,");
   refused("nested too deeply", "{}", "{\"a\":" + std::string(20, '[') + std::string(20, ']') + "}");
 }
 
