@@ -17,7 +17,7 @@ Sensitivity sensitive_to(std::size_t constant, double by) {
 
 TEST(UncertaintyTest, RunsSettleTheConstantsThatTheyDependOn) {
   const Sensitivity products = sensitive_to(kWindow3, 0.5),
-                    host = sensitive_to(kSharedConstants + kHostOp, 0.5);
+                    host = sensitive_to(static_cast<int>(kSharedConstants) + kHostOp, 0.5);
   const ConstantsCovariances nothing = covariances_of({}, 2);
   EXPECT_NEAR(open_variance(nothing.shared, products), 0.25, 1e-9) << "as before any run";
   EXPECT_EQ(open_variance(nothing.shared, host), 0) << "of the shared constants alone";
@@ -36,8 +36,8 @@ TEST(UncertaintyTest, RunsSettleTheConstantsThatTheyDependOn) {
 }
 
 TEST(UncertaintyTest, DevicesOfOneKindDifferByTheirHostsMost) {
-  const Sensitivity card = sensitive_to(kSharedConstants + kCompute, 1),
-                    host = sensitive_to(kSharedConstants + kHostStep, 1);
+  const Sensitivity card = sensitive_to(static_cast<int>(kSharedConstants) + kCompute, 1),
+                    host = sensitive_to(static_cast<int>(kSharedConstants) + kHostStep, 1);
   EXPECT_LT(device_variance(card, true), 0.2 * device_variance(card, false));
   EXPECT_EQ(device_variance(host, true), device_variance(host, false));
   EXPECT_EQ(device_variance(sensitive_to(kWindow3, 1), false), 0);
