@@ -26,7 +26,8 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
                                            .bytes_per_second = given["bytes_per_second"],
                                            .launch_seconds = given["launch_seconds"],
                                            .memory_bytes = given["memory"],
-                                           .multiprocessors = 1}));
+                                           .multiprocessors = 1,
+                                           .kind = predict::DeviceKind::cpu}));
   EXPECT_GE(read[0].flops_per_second, report["fma_flops_per_second"]["f32"].get<double>());
   EXPECT_GE(read[0].bytes_per_second, report["memory_bytes_per_second"]["triad"].get<double>());
   EXPECT_GE(read[0].launch_seconds, report["launch_seconds"]["smallest_kernel"].get<double>());
