@@ -19,11 +19,11 @@ int integer_of(const record::RunRecord& run, const char* name) {
   return number == nullptr ? 0 : static_cast<int>(*number);
 }
 
-double maker_seconds(const SortedJson& row) {
+double maker_seconds(const Json& row) {
   const double all = row.value("process_user_seconds", 0.0) + row.value("process_system_seconds", 0.0);
   if (row.value("member", "") == "preprocessor") return all;
   double seconds = 0;
-  for (const SortedJson& thread : row.value("threads", SortedJson::array()))
+  for (const Json& thread : row.value("threads", Json::array()))
     if (thread.value("name", "") == "maker")
       seconds += thread.value("user_seconds", 0.0) + thread.value("system_seconds", 0.0);
   return std::min(seconds, all);
@@ -45,8 +45,8 @@ EnsembleRun to_run(const record::RunRecord& record) {
   run.images_made = record.figure_or("images_made", 0);
   run.energy_joules = record.figure_or("energy_joules", 0);
   const auto members = record.details.find("members");
-  const SortedJson rows = members == record.details.end() ? SortedJson::array() : parse_json(members->second);
-  for (const SortedJson& row : rows) {
+  const Json rows = members == record.details.end() ? Json::array() : parse_json(members->second);
+  for (const Json& row : rows) {
     run.preprocess_cpu_seconds += maker_seconds(row);
     if (row.value("member", "") == "preprocessor") continue;
     if (run.times == 0) run.model = row.value("member", "");

@@ -138,7 +138,7 @@ std::vector<std::string> metrics_of(std::span<const Point> points) {
 
 namespace {
 
-double number_at(const SortedJson& object, const char* key) {
+double number_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>()
                                                      : std::numeric_limits<double>::quiet_NaN();
@@ -155,14 +155,14 @@ double peak_fraction_of(const OpCategory& category, double roof) {
 std::vector<OpCategory> op_categories_of(const record::RunRecord& run) {
   const auto detail = run.details.find("ops");
   if (detail == run.details.end()) return {};
-  const SortedJson ops = parse_json_or_discard(detail->second);
+  const Json ops = parse_json_or_discard(detail->second);
   const auto list = ops.is_object() ? ops.find("by_category") : ops.end();
   if (list == ops.end() || !list->is_array()) return {};
   const double step = run.statistics.steps > 0 ? run.statistics.median
                       : run.images_per_second  ? run.images_per_step / *run.images_per_second
                                                : std::numeric_limits<double>::quiet_NaN();
   std::vector<OpCategory> categories;
-  for (const SortedJson& row : *list) {
+  for (const Json& row : *list) {
     if (!row.is_object() || !row.contains("category") || !row["category"].is_string()) continue;
     categories.push_back({row["category"].get<std::string>(), number_at(row, "share"),
                           number_at(row, "seconds"), number_at(row, "flops"), number_at(row, "bytes"),

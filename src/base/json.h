@@ -333,5 +333,4 @@ Json read_json(const std::filesystem::path& file);
 // U+FFFD.
 std::string json_text(const Json& json, int indent = -1);
 
-using SortedJson = Json;
 }  // namespace trainyard

@@ -185,29 +185,29 @@ constexpr std::size_t kMostMachines = 1000, kMostCells = 20'000, kMostSettings =
   fail(ErrorKind::config, "references: {}: {} expected", where, wanted);
 }
 
-const SortedJson& member_of(const SortedJson& object, const char* key, const std::string& where) {
+const Json& member_of(const Json& object, const char* key, const std::string& where) {
   if (!object.is_object()) refuse_references(where, "an object");
   const auto found = object.find(key);
   if (found == object.end()) fail(ErrorKind::config, "references: {}: '{}' is missing", where, key);
   return *found;
 }
 
-std::string text_of(const SortedJson& object, const char* key, const std::string& where) {
-  const SortedJson& text = member_of(object, key, where);
+std::string text_of(const Json& object, const char* key, const std::string& where) {
+  const Json& text = member_of(object, key, where);
   if (!text.is_string()) refuse_references(where + "." + key, "a text");
   return text.get<std::string>();
 }
 
 // Checks the size of an array or an object.
-const SortedJson& limited(const SortedJson& json, bool array, std::size_t most, const std::string& where) {
+const Json& limited(const Json& json, bool array, std::size_t most, const std::string& where) {
   if ((array ? !json.is_array() : !json.is_object()) || json.size() > most)
     refuse_references(where, fmt::format("{} of at most {}", array ? "an array" : "an object", most));
   return json;
 }
 
-std::vector<double> read_values(const SortedJson& json, const std::string& where) {
+std::vector<double> read_values(const Json& json, const std::string& where) {
   std::vector<double> values;
-  for (const SortedJson& one : limited(json, true, kMostRunsOfCell, where)) {
+  for (const Json& one : limited(json, true, kMostRunsOfCell, where)) {
     const double value = one.is_null()     ? std::numeric_limits<double>::quiet_NaN()
                          : one.is_number() ? one.get<double>()
                                            : -1;
@@ -218,15 +218,15 @@ std::vector<double> read_values(const SortedJson& json, const std::string& where
   return values;
 }
 
-ReferenceCell read_cell(const SortedJson& json, const std::string& where) {
+ReferenceCell read_cell(const Json& json, const std::string& where) {
   ReferenceCell cell;
-  const SortedJson& settings = member_of(json, "settings", where);
+  const Json& settings = member_of(json, "settings", where);
   for (const auto& [name, value] : limited(settings, false, kMostSettings, where + ".settings").items()) {
     if (!value.is_primitive() || value.is_null())
       refuse_references(fmt::format("{}.settings.{}", where, name), "a number, a word or true/false");
     cell.settings[name] = value_of(value);
   }
-  const SortedJson& values = member_of(json, "values", where);
+  const Json& values = member_of(json, "values", where);
   for (const auto& [name, list] : limited(values, false, kMostMetrics, where + ".values").items())
     cell.values[name] = read_values(list, fmt::format("{}.values.{}", where, name));
   for (const auto& [name, list] : cell.values)
@@ -235,12 +235,12 @@ ReferenceCell read_cell(const SortedJson& json, const std::string& where) {
   return cell;
 }
 
-MachineReferences read_machine(const SortedJson& json, const std::string& where) {
+MachineReferences read_machine(const Json& json, const std::string& where) {
   MachineReferences machine{
       text_of(json, "machine", where), text_of(json, "build", where), text_of(json, "measured", where), {}};
   if (machine.machine.empty()) refuse_references(where + ".machine", "a text that is not empty");
-  const SortedJson& cells = member_of(json, "cells", where);
-  for (const SortedJson& cell : limited(cells, true, kMostCells, where + ".cells"))
+  const Json& cells = member_of(json, "cells", where);
+  for (const Json& cell : limited(cells, true, kMostCells, where + ".cells"))
     machine.cells.push_back(read_cell(cell, fmt::format("{}.cells[{}]", where, machine.cells.size())));
   return machine;
 }
@@ -281,19 +281,19 @@ std::string to_json(const References& references) {
 References references_from_json(std::string_view text) {
   if (text.size() > kMostFileBytes)
     refuse_references("the file", fmt::format("at most {} bytes", kMostFileBytes));
-  const auto not_too_deep = [](int depth, JsonEvent, const SortedJson&) {
+  const auto not_too_deep = [](int depth, JsonEvent, const Json&) {
     if (depth > kDeepest) refuse_references("the file", fmt::format("at most {} levels", kDeepest));
     return true;
   };
   References references;
   try {
-    const SortedJson json = parse_json(text, not_too_deep);
-    const SortedJson& schema = member_of(json, "schema", "the file");
+    const Json json = parse_json(text, not_too_deep);
+    const Json& schema = member_of(json, "schema", "the file");
     if (!schema.is_number_integer() || schema.get<std::int64_t>() != kReferencesSchema)
       fail(ErrorKind::config, "references: schema {}, this trainyard reads {}", one_line(schema),
            kReferencesSchema);
-    const SortedJson& machines = member_of(json, "machines", "the file");
-    for (const SortedJson& machine : limited(machines, true, kMostMachines, "machines")) {
+    const Json& machines = member_of(json, "machines", "the file");
+    for (const Json& machine : limited(machines, true, kMostMachines, "machines")) {
       MachineReferences row = read_machine(machine, fmt::format("machines[{}]", references.machines.size()));
       if (references.find(row.machine) != nullptr)
         fail(ErrorKind::config, "references: machine '{}' is there twice", row.machine);

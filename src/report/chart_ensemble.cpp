@@ -112,10 +112,10 @@ void add_queues(const record::RunRecord& run, const std::string& panel, std::vec
   if (found == run.details.end()) return;
   std::map<std::pair<std::string, std::int64_t>, std::pair<double, int>>
       sums;  // by name and tenth of a second
-  for (const SortedJson& member : parse_json(found->second)) {
-    const SortedJson queues = member.value("queues", SortedJson::object());
-    const SortedJson names = queues.value("names", SortedJson::array());
-    for (const SortedJson& sample : queues.value("samples", SortedJson::array()))
+  for (const Json& member : parse_json(found->second)) {
+    const Json queues = member.value("queues", Json::object());
+    const Json names = queues.value("names", Json::array());
+    for (const Json& sample : queues.value("samples", Json::array()))
       for (std::size_t i = 0; i < names.size() && i + 2 < sample.size(); ++i) {
         auto& [sum, count] = sums[{names[i].get<std::string>(), std::llround(sample[0].get<double>() * 10)}];
         sum += sample[i + 2].get<double>();

@@ -63,7 +63,7 @@ std::pair<std::string, double> words_for(const std::string& signal) {
   return {name + unit, size};
 }
 
-std::vector<std::string> chosen_signals(const SortedJson& timeline) {
+std::vector<std::string> chosen_signals(const Json& timeline) {
   std::vector<std::string> names;
   for (const char* begin : kOrder)
     for (const auto& [name, values] : timeline["signals"].items())
@@ -71,13 +71,12 @@ std::vector<std::string> chosen_signals(const SortedJson& timeline) {
   return names;
 }
 
-void add_signal(const SortedJson& profile, const std::string& signal, const std::string& panel, double unit,
+void add_signal(const Json& profile, const std::string& signal, const std::string& panel, double unit,
                 std::vector<Row>& rows) {
-  const SortedJson &seconds = profile["timeline"]["seconds"],
-                   &values = profile["timeline"]["signals"][signal];
-  for (const SortedJson& one : profile["signals"])
+  const Json &seconds = profile["timeline"]["seconds"], &values = profile["timeline"]["signals"][signal];
+  for (const Json& one : profile["signals"])
     if (one["signal"] == signal && one.contains("burst_times"))
-      for (const SortedJson& burst : one["burst_times"])
+      for (const Json& burst : one["burst_times"])
         rows.push_back({{"panel", panel},
                         {"kind", std::string("burst")},
                         {"from", burst[0].get<double>()},
@@ -116,7 +115,7 @@ Chart make_profile_chart(const StudyView& view) {
   std::vector<Row> rows;
   std::vector<std::string> panels;
   for (std::size_t i = 0; i < all; i += step) {
-    const SortedJson profile = parse_json_or_discard(profiled_run(*cells[i])->details.at("profile"));
+    const Json profile = parse_json_or_discard(profiled_run(*cells[i])->details.at("profile"));
     if (!profile.contains("timeline") || !profile.contains("signals")) continue;
     for (const std::string& signal : chosen_signals(profile["timeline"])) {
       const auto [words, unit] = words_for(signal);

@@ -46,7 +46,7 @@ std::vector<Chart> make_study_charts(const StudyView& view) {
 
 std::size_t count_panels(const Chart& chart) {
   if (chart.spec.empty()) return 0;
-  const SortedJson spec = parse_json(chart.spec);
+  const Json spec = parse_json(chart.spec);
   return spec.contains("facet") ? spec["facet"]["sort"].size() : 1;
 }
 

@@ -16,10 +16,10 @@ std::vector<Value> numbers(std::initializer_list<std::int64_t> values) {
 }
 
 // Returns the chart's data rows of a kind.
-std::vector<SortedJson> rows(const Chart& chart, const std::string& kind) {
-  std::vector<SortedJson> found;
-  const SortedJson spec = parse_json(chart.spec);
-  for (const SortedJson& row : spec.at("data").at("values"))
+std::vector<Json> rows(const Chart& chart, const std::string& kind) {
+  std::vector<Json> found;
+  const Json spec = parse_json(chart.spec);
+  for (const Json& row : spec.at("data").at("values"))
     if (row.at("kind") == kind) found.push_back(row);
   return found;
 }
@@ -52,7 +52,7 @@ TEST(Charts, ThroughputShowsEveryCellRunAndGap) {
     fail_run(study.run(1, replicate), record::Status::oom, "killed");
   const StudyView view = view_of(study);
   const Chart chart = make_throughput_charts(view).front();
-  const std::vector<SortedJson> cells = rows(chart, "cell");
+  const std::vector<Json> cells = rows(chart, "cell");
   ASSERT_EQ(cells.size(), 3u);
   EXPECT_EQ(cells[0]["median"].get<double>(), view.cells[0].throughput.median);
   EXPECT_EQ(cells[0]["low"].get<double>(), view.cells[0].throughput.interval.low);
@@ -75,7 +75,7 @@ TEST(Charts, ScalingHasItsIdealAndIsTotalAndPerOne) {
   TestStudy study = make_test_study("s", {{"threads", numbers({2, 4, 8})}}, 2);
   const StudyView view = view_of(study);
   const Chart chart = make_scaling_charts(view).front();
-  const std::vector<SortedJson> cells = rows(chart, "cell");
+  const std::vector<Json> cells = rows(chart, "cell");
   ASSERT_EQ(cells.size(), 6u);  // total and per thread
   const double base = view.cells[0].throughput.median, last = view.cells[2].throughput.median;
   EXPECT_DOUBLE_EQ(cells[4]["ideal"].get<double>(), base * 4);
@@ -125,15 +125,14 @@ TEST(Charts, SeriesBecomePanelsWhenColoursRunOut) {
 TEST(Charts, StepTimesKeepPrefixesAndOutliers) {
   const StudyView view = view_of(make_test_study("s", {{"batch", numbers({16, 32})}}, 2));
   const Chart chart = make_steps_chart(view);
-  const std::vector<SortedJson> prefixes = rows(chart, "prefix"), steps = rows(chart, "step");
+  const std::vector<Json> prefixes = rows(chart, "prefix"), steps = rows(chart, "step");
   ASSERT_EQ(prefixes.size(), 4u);
   EXPECT_EQ(prefixes[0]["steps"], 5);
   EXPECT_EQ(prefixes[1]["steps"], 8);
   EXPECT_EQ(prefixes[1]["from"], 5.5);
   EXPECT_EQ(steps.size(), 2u * 2 * 65);
-  EXPECT_EQ(
-      std::count_if(steps.begin(), steps.end(), [](const SortedJson& row) { return row["outlier"] == true; }),
-      8);
+  EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const Json& row) { return row["outlier"] == true; }),
+            8);
   EXPECT_EQ(steps[35]["step"], 36);  // the outlier at timed step 30, after 5 of warm-up
   EXPECT_EQ(steps[35]["milliseconds"].get<double>(), view.cells[0].done[0]->step_seconds[30] * 1000);
 }
@@ -143,7 +142,7 @@ TEST(Charts, ManyCellsShowTheStepsOfThoseThatAgreeLeast) {
       make_test_study("s", {{"batch", numbers({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14})}}, 2);
   *study.run(13, 1).images_per_second *= 3;
   const Chart chart = make_steps_chart(view_of(study));
-  const SortedJson panels = parse_json(chart.spec)["facet"]["sort"];
+  const Json panels = parse_json(chart.spec)["facet"]["sort"];
   EXPECT_EQ(panels.size(), 6u);
   EXPECT_EQ(panels[0], "batch 14");
   EXPECT_NE(chart.explanation.find("6 of 14 cells"), std::string::npos);
@@ -177,11 +176,11 @@ TEST(Charts, ExplainASweep) {
   EXPECT_EQ(charts["heat-map-2"].title, "Utilisation of the arithmetic: old");
   EXPECT_EQ(rows(charts["heat-map"], "value").size() + rows(charts["heat-map-2"], "value").size(), 35u);
   EXPECT_EQ(rows(charts["heat-map"], "failed").size() + rows(charts["heat-map-2"], "failed").size(), 1u);
-  EXPECT_EQ(parse_json(charts["heat-map"].spec)["facet"]["sort"], SortedJson({"layers 2", "layers 8"}));
+  EXPECT_EQ(parse_json(charts["heat-map"].spec)["facet"]["sort"], Json({"layers 2", "layers 8"}));
   EXPECT_EQ(parse_json(charts["heat-map"].spec)["spec"]["encoding"]["x"]["title"], "batch");
   EXPECT_EQ(rows(charts["roofline"], "point").size(), 35u);
   EXPECT_EQ(rows(charts["roofline"], "roof").size(), 3u);
-  for (const SortedJson& row : rows(charts["roofline"], "point")) EXPECT_LE(row["used"].get<double>(), 1);
+  for (const Json& row : rows(charts["roofline"], "point")) EXPECT_LE(row["used"].get<double>(), 1);
   EXPECT_EQ(rows(charts["op-roofline"], "point").size(), 2 * 35u);
   EXPECT_EQ(rows(charts["ops"], "share").size(), 2 * 35u);
   EXPECT_EQ(rows(charts["limits"], "point").size(), 35u);
@@ -236,11 +235,11 @@ TEST(Charts, TheOpsOfEveryPointAddUpToOne) {
   for (std::size_t i = 0; i < study.runs.size(); ++i) study.planned[i].settings = study.runs[i].asked;
   const Chart chart = make_ops_chart(analyze::analyse(analyze::make_points(study.runs)));
   std::map<std::pair<std::string, int>, double> sums;
-  for (const SortedJson& row : rows(chart, "share"))
+  for (const Json& row : rows(chart, "share"))
     sums[{row["panel"].get<std::string>(), row["place"].get<int>()}] += row["share"].get<double>();
   EXPECT_EQ(sums.size(), 16u);
   for (const auto& [bar, sum] : sums) EXPECT_NEAR(sum, 1, 1e-9) << bar.first << bar.second;
-  EXPECT_EQ(parse_json(chart.spec)["facet"]["sort"], SortedJson({"fc", "rnn"}));
+  EXPECT_EQ(parse_json(chart.spec)["facet"]["sort"], Json({"fc", "rnn"}));
 }
 
 TEST(Charts, ManyCellsAreATableWithTheirGaps) {
@@ -260,7 +259,7 @@ TEST(Charts, ManyCellsAreATableWithTheirGaps) {
   // The row without any number says nothing.
   EXPECT_NE(charts[0].explanation.find("7 cells in rows without any result are not drawn"), std::string::npos)
       << charts[0].explanation;
-  for (const SortedJson& row : rows(charts[0], "cell")) {
+  for (const Json& row : rows(charts[0], "cell")) {
     EXPECT_GE(row["shade"].get<double>(), 0);
     EXPECT_LE(row["shade"].get<double>(), 1);
   }
@@ -271,8 +270,8 @@ TEST(Charts, CellsOfDifferentScaleShareNoAxis) {
       make_test_study("s", {{"device", {word("cpu"), word("gpu")}}, {"batch", numbers({16, 32})}}, 1);
   for (record::RunRecord& run : study.runs)
     if (record::to_text(run.asked["device"]) == "gpu") *run.images_per_second *= 100;
-  const SortedJson spec = parse_json(make_throughput_charts(view_of(study)).front().spec);
-  EXPECT_EQ(spec["facet"]["sort"], SortedJson({"gpu", "cpu"}));
+  const Json spec = parse_json(make_throughput_charts(view_of(study)).front().spec);
+  EXPECT_EQ(spec["facet"]["sort"], Json({"gpu", "cpu"}));
   EXPECT_EQ(spec["resolve"]["scale"]["x"], "independent");
 }
 
@@ -296,7 +295,7 @@ TEST(Charts, WhatIsBeyondThePanelsOfAPageIsFolded) {
   std::size_t open = 0, folded = 0;
   for (const Chart& chart : make_charts(view)) {
     if (chart.spec.empty()) continue;
-    const SortedJson spec = parse_json(chart.spec);
+    const Json spec = parse_json(chart.spec);
     const std::size_t panels = spec.contains("facet") ? spec["facet"]["sort"].size() : 1;
     (chart.folded ? folded : open) += panels;
   }

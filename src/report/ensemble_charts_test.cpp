@@ -36,9 +36,9 @@ TEST(EnsembleCharts, ShowPeakReductionCoresQueuesAndEnergy) {
     charts[chart.id] = std::move(chart);
   }
   EXPECT_EQ(charts.size(), 6u);
-  const SortedJson reduction = parse_json(charts.at("ensemble-reduction").spec);
+  const Json reduction = parse_json(charts.at("ensemble-reduction").spec);
   double measured = 0, model = 0;
-  for (const SortedJson& row : reduction.at("data").at("values"))
+  for (const Json& row : reduction.at("data").at("values"))
     if (row.at("members") == 8) (row.at("kind") == "run" ? measured : model) = row.at("times").get<double>();
   EXPECT_NEAR(measured, 8 * 1.05 / 1.4, 1e-9);
   EXPECT_NEAR(model, measured, 1e-9);

@@ -10,10 +10,10 @@ namespace {
 
 using record::Value;
 
-std::vector<SortedJson> points(const Chart& chart) {
-  std::vector<SortedJson> found;
-  const SortedJson spec = parse_json(chart.spec);
-  for (const SortedJson& row : spec.at("data").at("values"))
+std::vector<Json> points(const Chart& chart) {
+  std::vector<Json> found;
+  const Json spec = parse_json(chart.spec);
+  for (const Json& row : spec.at("data").at("values"))
     if (row.at("kind") == "point") found.push_back(row);
   return found;
 }
@@ -44,9 +44,9 @@ TEST(LatencyCharts, MarkThePointsThatNoOtherBeats) {
   const std::vector<Chart> charts = make_latency_charts(view_of(study));
   ASSERT_EQ(charts.size(), 1u);
   EXPECT_EQ(charts[0].id, "latency");
-  const std::vector<SortedJson> drawn = points(charts[0]);
+  const std::vector<Json> drawn = points(charts[0]);
   ASSERT_EQ(drawn.size(), 6u);
-  for (const SortedJson& point : drawn) {
+  for (const Json& point : drawn) {
     EXPECT_EQ(point["front"].get<bool>(), point["series"] == "threads 2") << point;
     EXPECT_DOUBLE_EQ(point["tail"].get<double>(), 2 * point["latency"].get<double>());
   }
@@ -64,9 +64,9 @@ TEST(LatencyCharts, NetworksHavePanelsAndFrontsOfTheirOwn) {
     infer(run, slow * 1e-3 * batch * (1 + run.replicate), slow * 4e-3 * batch, (100 + batch) / slow);
   }
   const Chart chart = make_latency_charts(view_of(study)).at(0);
-  const SortedJson spec = parse_json(chart.spec);
-  EXPECT_EQ(spec["facet"]["sort"], SortedJson({"a", "bb"}));
-  for (const SortedJson& point : points(chart)) {
+  const Json spec = parse_json(chart.spec);
+  EXPECT_EQ(spec["facet"]["sort"], Json({"a", "bb"}));
+  for (const Json& point : points(chart)) {
     EXPECT_TRUE(point["front"].get<bool>());
     EXPECT_EQ(point["runs"], 2);
   }

@@ -139,9 +139,9 @@ double contrast(const std::string& a, const std::string& b) {
 }
 
 TEST(Theme, ColoursCanBeReadInBothModes) {
-  const SortedJson palettes = parse_json(palettes_json());
+  const Json palettes = parse_json(palettes_json());
   for (const char* mode : {"light", "dark"}) {
-    const SortedJson& colours = palettes.at(mode);
+    const Json& colours = palettes.at(mode);
     const auto of = [&](const std::string& a, const std::string& b) {
       return contrast(colours.at(a).get<std::string>(), colours.at(b).get<std::string>());
     };
@@ -164,7 +164,7 @@ TEST(Theme, ColoursCanBeReadInBothModes) {
 
 // A name without a colour would be drawn black.
 TEST(Theme, KnowsEveryColourThatItNames) {
-  const SortedJson light = parse_json(palettes_json()).at("light");
+  const Json light = parse_json(palettes_json()).at("light");
   const std::string text = theme();
   for (std::size_t at = 0; (at = text.find("\"@", at)) != std::string::npos; ++at) {
     const std::string name = text.substr(at + 2, text.find('"', at + 1) - at - 2);

@@ -7,10 +7,10 @@
 namespace trainyard::report {
 namespace {
 
-std::vector<SortedJson> rows_of_kind(const Chart& chart, const std::string& kind) {
-  std::vector<SortedJson> found;
-  const SortedJson spec = parse_json(chart.spec);
-  for (const SortedJson& row : spec.at("data").at("values"))
+std::vector<Json> rows_of_kind(const Chart& chart, const std::string& kind) {
+  std::vector<Json> found;
+  const Json spec = parse_json(chart.spec);
+  for (const Json& row : spec.at("data").at("values"))
     if (row.at("kind") == kind) found.push_back(row);
   return found;
 }
@@ -22,9 +22,9 @@ TEST(ProfileChart, ShowsSignalsWithTheirBursts) {
   const Chart chart = make_profile_chart(view_of(study));
   ASSERT_NE(chart.spec, "") << chart.left_out;
   EXPECT_EQ(parse_json(chart.spec)["facet"]["sort"],
-            SortedJson({"batch 16: gpu0 busy, %", "batch 16: cpu, cores", "batch 64: gpu0 busy, %",
-                        "batch 64: cpu, cores"}));
-  const std::vector<SortedJson> bursts = rows_of_kind(chart, "burst"), values = rows_of_kind(chart, "value");
+            Json({"batch 16: gpu0 busy, %", "batch 16: cpu, cores", "batch 64: gpu0 busy, %",
+                  "batch 64: cpu, cores"}));
+  const std::vector<Json> bursts = rows_of_kind(chart, "burst"), values = rows_of_kind(chart, "value");
   ASSERT_EQ(bursts.size(), 2u * 3);
   EXPECT_EQ(bursts[0]["from"], 0.5);
   EXPECT_EQ(bursts[0]["to"], 2);

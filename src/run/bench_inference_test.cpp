@@ -133,7 +133,7 @@ TEST(BenchRequests, BatchesThatAreNotFullRunAsTheLeastSizeThatHoldsThem) {
     EXPECT_EQ(result.run.figure_or("padding_fraction", -1), std::string(sizes) == "one" ? 0.75 : 0);
     return parse_json(result.run.details.at("compiled_batches"));
   };
-  const SortedJson doubling = compiled("doubling"), one = compiled("one");
+  const Json doubling = compiled("doubling"), one = compiled("one");
   ASSERT_EQ(doubling.size(), 4u);
   EXPECT_EQ(doubling[1]["batch"], 2);
   EXPECT_EQ(doubling[1]["batches"], 10);

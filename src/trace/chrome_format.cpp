@@ -18,7 +18,7 @@ class Reader {
  public:
   explicit Reader(const ReadLimits& limits) : limits_(limits) {}
 
-  void take(const SortedJson& event) {
+  void take(const Json& event) {
     ++events_;
     if (!event.is_object()) refuse("is not an object");
     const std::string kind = text_at(event, "ph");
@@ -29,7 +29,7 @@ class Reader {
     if (kind == "C") take_counter(event);
   }
 
-  void take_fact(const std::string& name, const SortedJson& value) {
+  void take_fact(const std::string& name, const Json& value) {
     if (value.is_string()) trace_.facts.emplace_back(name, cut(value.get<std::string>()));
   }
 
@@ -62,13 +62,13 @@ class Reader {
     return text;
   }
 
-  std::string text_at(const SortedJson& event, const char* key) const {
+  std::string text_at(const Json& event, const char* key) const {
     const auto found = event.find(key);
     if (found == event.end()) return "";
     return cut(found->is_string() ? found->get<std::string>() : json_text(*found));
   }
 
-  double microseconds_at(const SortedJson& event, const char* key) const {
+  double microseconds_at(const Json& event, const char* key) const {
     constexpr double kMost = 1e18;  // thirty thousand years
     const auto found = event.find(key);
     if (found == event.end() || !found->is_number())
@@ -79,7 +79,7 @@ class Reader {
     return number;
   }
 
-  int track_of(const SortedJson& event) {
+  int track_of(const Json& event) {
     const std::pair<std::string, std::string> key{text_at(event, "pid"), text_at(event, "tid")};
     const auto [place, is_new] = tracks_.try_emplace(key, static_cast<int>(trace_.tracks.size()));
     if (is_new) {
@@ -89,7 +89,7 @@ class Reader {
     return place->second;
   }
 
-  Span& add(const SortedJson& event) {
+  Span& add(const Json& event) {
     if (static_cast<std::int64_t>(trace_.spans.size()) >= limits_.spans)
       fail(ErrorKind::config, "more than {} spans", limits_.spans);
     Span& span = trace_.spans.emplace_back();
@@ -101,7 +101,7 @@ class Reader {
     return span;
   }
 
-  static void add_arguments(const SortedJson& event, Span& span) {
+  static void add_arguments(const Json& event, Span& span) {
     const auto found = event.find("args");
     if (found == event.end() || !found->is_object()) return;
     for (const char* name : kKept) {
@@ -113,19 +113,19 @@ class Reader {
     }
   }
 
-  void take_span(const SortedJson& event) {
+  void take_span(const Json& event) {
     Span& span = add(event);
     span.seconds = event.contains("dur") ? microseconds_at(event, "dur") : 0;
     if (span.seconds < 0)
       refuse(fmt::format("'{}': \"dur\" is {}, must not be negative", span.name, span.seconds));
   }
 
-  void take_begin(const SortedJson& event) {
+  void take_begin(const Json& event) {
     const Span& span = add(event);
     open_[span.track].push_back(trace_.spans.size() - 1);
   }
 
-  void take_end(const SortedJson& event) {
+  void take_end(const Json& event) {
     std::vector<std::size_t>& open = open_[track_of(event)];
     if (open.empty()) refuse("ends (E) a span that has not begun (B)");
     Span& span = trace_.spans[open.back()];
@@ -134,7 +134,7 @@ class Reader {
     if (span.seconds < 0) refuse(fmt::format("ends '{}' before it began", span.name));
   }
 
-  void take_name(const SortedJson& event) {
+  void take_name(const Json& event) {
     const std::string kind = text_at(event, "name");
     const auto arguments = event.find("args");
     if (arguments == event.end() || !arguments->is_object()) return;
@@ -143,7 +143,7 @@ class Reader {
     if (kind == "thread_name") thread_names_[{text_at(event, "pid"), text_at(event, "tid")}] = name;
   }
 
-  void take_counter(const SortedJson& event) {
+  void take_counter(const Json& event) {
     const auto arguments = event.find("args");
     if (arguments == event.end() || !arguments->is_object()) return;
     if (static_cast<std::int64_t>(trace_.counters.size()) >= limits_.spans) return;
@@ -197,7 +197,7 @@ Trace read_chrome_json(std::istream& file, const ReadLimits& limits) {
     return false;  // seen, and not kept
   };
   try {
-    const SortedJson whole = parse_json(file, see);
+    const Json whole = parse_json(file, see);
     if (!had_events) fail(ErrorKind::config, "no trace: \"traceEvents\" or an array of events is expected");
     return reader.finish();
   } catch (const Json::SyntaxError& error) {

@@ -10,12 +10,12 @@ using Thread = std::pair<std::int64_t, std::int64_t>;
 class Rules {
  public:
   std::vector<std::string> check(const std::string& text) {
-    const SortedJson file = parse_json_or_discard(text);
+    const Json file = parse_json_or_discard(text);
     if (!file.is_object() || !file.contains("traceEvents") || !file["traceEvents"].is_array())
       return {"not an object with an array \"traceEvents\""};
-    const SortedJson unit = file.value("displayTimeUnit", SortedJson());
+    const Json unit = file.value("displayTimeUnit", Json());
     if (unit != "ms" && unit != "ns") broken_.push_back("displayTimeUnit is neither ms nor ns");
-    for (const SortedJson& event : file["traceEvents"]) {
+    for (const Json& event : file["traceEvents"]) {
       check(event);
       ++number_;
     }
@@ -33,14 +33,14 @@ class Rules {
     broken_.push_back(fmt::format("event {}: ", number_) + fmt::format(format, std::forward<Args>(args)...));
   }
 
-  bool has_number(const SortedJson& event, const char* key) {
+  bool has_number(const Json& event, const char* key) {
     const bool good =
         event.contains(key) && event[key].is_number() && std::isfinite(event[key].get<double>());
     if (!good) say("no number \"{}\"", key);
     return good;
   }
 
-  void check(const SortedJson& event) {
+  void check(const Json& event) {
     if (!event.is_object()) return say("not an object");
     const bool good = has_number(event, "pid") && has_number(event, "tid") && event.contains("ph") &&
                       event["ph"].is_string() && event.contains("name") && event["name"].is_string();
@@ -54,11 +54,11 @@ class Rules {
     if (kind == "X") return check_span(event, thread);
     if (kind != "C") return say("ph '{}' is none of M, X, C", kind);
     if (!event.contains("args") || event["args"].empty()) return say("a counter without a value");
-    for (const SortedJson& value : event["args"])
+    for (const Json& value : event["args"])
       if (!value.is_number()) say("a counter's value is no number");
   }
 
-  void check_name(const SortedJson& event, const Thread& thread) {
+  void check_name(const Json& event, const Thread& thread) {
     if (event["name"] != "process_name" && event["name"] != "thread_name") return;
     if (!event.contains("args") || !event["args"].contains("name") || !event["args"]["name"].is_string())
       return say("names nothing");
@@ -68,7 +68,7 @@ class Rules {
       say("thread {} of process {} is named twice", thread.second, thread.first);
   }
 
-  void check_span(const SortedJson& event, const Thread& thread) {
+  void check_span(const Json& event, const Thread& thread) {
     if (!event.contains("cat") || !event["cat"].is_string()) say("no category");
     if (!has_number(event, "dur")) return;
     const double began = event["ts"].get<double>(), seconds = event["dur"].get<double>();

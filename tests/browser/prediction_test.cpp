@@ -11,10 +11,10 @@ namespace {
 
 class PredictionPageTest : public ReportTest {
  protected:
-  SortedJson made(const std::string& arguments) const {
+  Json made(const std::string& arguments) const {
     const cli_test::CommandResult result = trainyard(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json(result.out) : SortedJson();
+    return result.exit_code == 0 ? parse_json(result.out) : Json();
   }
 
   // The drawn page, after what every page must keep to.
@@ -37,8 +37,8 @@ class PredictionPageTest : public ReportTest {
               ground: getComputedStyle(document.body).backgroundColor};
     )js");
     ASSERT_NE(answer, "") << page;
-    const SortedJson seen = parse_json(answer);
-    EXPECT_EQ(seen["outside"], SortedJson::array()) << page;
+    const Json seen = parse_json(answer);
+    EXPECT_EQ(seen["outside"], Json::array()) << page;
     EXPECT_EQ(seen["cut"], 0) << page;
     EXPECT_EQ(seen["ground"], "rgb(15, 20, 26)") << page;
   }

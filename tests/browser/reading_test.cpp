@@ -37,10 +37,10 @@ constexpr const char* kMeasure = R"js(
 
 class ReadingTest : public ReportTest {
  protected:
-  SortedJson ask(const Reader& reader, const std::string& function) const {
+  Json ask(const Reader& reader, const std::string& function) const {
     const std::string answer =
         ask_page(path() / "study" / "report.html", path() / "chromium", reader, function);
-    return answer.empty() ? SortedJson() : parse_json(answer);
+    return answer.empty() ? Json() : parse_json(answer);
   }
 
   void import_published() const {
@@ -76,18 +76,18 @@ class ReadingTest : public ReportTest {
   }
 
   void expect_readable(int most_height, int most_panels) const {
-    const SortedJson wide = ask({1400}, kMeasure);
+    const Json wide = ask({1400}, kMeasure);
     ASSERT_TRUE(wide.is_object()) << wide;
     EXPECT_LT(wide["height"], most_height);
     EXPECT_GT(wide["charts"], 2);
     EXPECT_LE(wide["panels"], most_panels);
-    const SortedJson narrow = ask({400}, kMeasure);
+    const Json narrow = ask({400}, kMeasure);
     ASSERT_TRUE(narrow.is_object()) << narrow;
     EXPECT_EQ(narrow["width"], 400);
     EXPECT_LE(narrow["scroll_width"], 400);
-    for (const SortedJson& view : {wide, narrow}) {
-      EXPECT_EQ(view["cut"], SortedJson::array()) << view["width"];
-      EXPECT_EQ(view["outside"], SortedJson::array()) << view["width"];
+    for (const Json& view : {wide, narrow}) {
+      EXPECT_EQ(view["cut"], Json::array()) << view["width"];
+      EXPECT_EQ(view["outside"], Json::array()) << view["width"];
       EXPECT_EQ(view["problem"], "");
     }
   }
@@ -106,7 +106,7 @@ TEST_F(ReadingTest, AMatrixOf240CellsMakesAPageThatFits) {
 // The copies with a text that is cut and with a part that is too wide: the measure above would see them.
 TEST_F(ReadingTest, TheMeasureTellsWhatIsWideOrCut) {
   write_matrix();
-  const SortedJson seen = ask({400}, std::string(R"js(
+  const Json seen = ask({400}, std::string(R"js(
     const wide = document.createElement('p');
     wide.style.width = '700px';
     wide.textContent = 'wide';
@@ -114,7 +114,7 @@ TEST_F(ReadingTest, TheMeasureTellsWhatIsWideOrCut) {
     document.querySelector('svg text').textContent = 'cut\u2026';
   )js") + kMeasure);
   ASSERT_TRUE(seen.is_object()) << seen;
-  EXPECT_EQ(seen["cut"], SortedJson::array({"cut\u2026"}));
+  EXPECT_EQ(seen["cut"], Json::array({"cut\u2026"}));
   EXPECT_NE(json_text(seen["outside"]).find("P "), std::string::npos) << seen;
   EXPECT_GT(seen["scroll_width"], 400);
 }
@@ -130,14 +130,14 @@ constexpr const char* kColours = R"js(
 
 TEST_F(ReadingTest, IsDarkWhereTheReaderWantsIt) {
   write_matrix();
-  const SortedJson light = ask({1280}, std::string(kColours) + "return colours();");
+  const Json light = ask({1280}, std::string(kColours) + "return colours();");
   EXPECT_EQ(light["ground"], "rgb(245, 247, 249)");
   EXPECT_EQ(light["ink"], "#1c2430");
-  const SortedJson dark = ask({1280, true}, std::string(kColours) + "return colours();");
+  const Json dark = ask({1280, true}, std::string(kColours) + "return colours();");
   EXPECT_EQ(dark["ground"], "rgb(15, 20, 26)");
   EXPECT_EQ(dark["ink"], "#e8edf2");
   // The switch goes the other way, and its choice holds.
-  const SortedJson switched = ask({1280, true}, std::string(kColours) + R"js(
+  const Json switched = ask({1280, true}, std::string(kColours) + R"js(
     const button = document.getElementById('mode'), before = button.textContent;
     button.click();
     await drawn();
@@ -157,7 +157,7 @@ TEST_F(ReadingTest, AClickSortsByNumberAndBack) {
     report::fail_run(study.run(1, replicate), record::Status::oom, "killed");
   write(study);
   ASSERT_EQ(trainyard("report study").exit_code, 0);
-  const SortedJson order = ask({1280}, R"js(
+  const Json order = ask({1280}, R"js(
     const table = document.getElementById('cells'), column = name => [...table.tHead.rows[0].cells].findIndex(head => head.textContent.startsWith(name));
     const batches = () => [...table.tBodies[0].rows].map(row => row.cells[0].textContent);
     const click = name => { table.tHead.rows[0].cells[column(name)].querySelector('button').click(); return batches(); };
@@ -165,16 +165,16 @@ TEST_F(ReadingTest, AClickSortsByNumberAndBack) {
             sorted: table.tHead.rows[0].cells[column('images/s')].getAttribute('aria-sort'), batch: click('batch')};
   )js");
   ASSERT_TRUE(order.is_object()) << order;
-  EXPECT_EQ(order["first"], SortedJson({"4", "8", "64", "512"}));
-  EXPECT_EQ(order["up"], SortedJson({"4", "8", "512", "64"}));  // without a result: last
-  EXPECT_EQ(order["down"], SortedJson({"512", "8", "4", "64"}));
+  EXPECT_EQ(order["first"], Json({"4", "8", "64", "512"}));
+  EXPECT_EQ(order["up"], Json({"4", "8", "512", "64"}));  // without a result: last
+  EXPECT_EQ(order["down"], Json({"512", "8", "4", "64"}));
   EXPECT_EQ(order["sorted"], "descending");
-  EXPECT_EQ(order["batch"], SortedJson({"4", "8", "64", "512"}));
+  EXPECT_EQ(order["batch"], Json({"4", "8", "64", "512"}));
 }
 
 TEST_F(ReadingTest, WordsFilterTheRows) {
   write_matrix();
-  const SortedJson shown = ask({1280}, R"js(
+  const Json shown = ask({1280}, R"js(
     const input = document.querySelector('[data-filter]');
     input.value = 'lenet adam';
     input.dispatchEvent(new Event('input'));
@@ -199,7 +199,7 @@ TEST_F(ReadingTest, AFoldedChartIsDrawnWhenItIsOpened) {
     *study.runs[i].images_per_second *= 1 + static_cast<double>(i);
   write(study);
   ASSERT_EQ(trainyard("report study").exit_code, 0);
-  const SortedJson drawn = ask({1280}, R"js(
+  const Json drawn = ask({1280}, R"js(
     const fold = document.querySelector('details.chart'), before = fold.querySelectorAll('svg').length;
     fold.open = true;
     await new Promise(done => setTimeout(done, 2000));

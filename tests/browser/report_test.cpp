@@ -66,7 +66,7 @@ TEST_F(ReportTest, DrawsEveryChartWithoutComplaintOrNetwork) {
   write(gappy_study());
   const cli_test::CommandResult made = trainyard("report study --json");
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const SortedJson summary = parse_json(made.out);
+  const Json summary = parse_json(made.out);
   EXPECT_EQ(summary["runs_expected"], 54);
   EXPECT_EQ(summary["runs_done"], 49);
   EXPECT_EQ(summary["charts"].size(), 6u) << made.out;
@@ -238,7 +238,7 @@ TEST_F(ReportTest, ChartsAsSvgAreWellFormedAndComplete) {
   const cli_test::CommandResult made = trainyard("report study --out page.html --charts figures --json");
   ASSERT_EQ(made.exit_code, 0) << made.err;
   EXPECT_FALSE(std::filesystem::exists(path() / "study" / "report.html"));
-  const SortedJson files = parse_json(made.out)["files"];
+  const Json files = parse_json(made.out)["files"];
   EXPECT_EQ(files.size(), 6u);
   for (const auto& file : files.get<std::vector<std::string>>()) {
     EXPECT_EQ(count(content(file), "<svg "), 1u) << file;

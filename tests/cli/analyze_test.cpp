@@ -21,7 +21,7 @@ class AnalyzeTest : public CliTest {
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
 
-  SortedJson analyze(const std::string& arguments) const {
+  Json analyze(const std::string& arguments) const {
     const CommandResult result = run("study analyze " + arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
@@ -30,22 +30,22 @@ class AnalyzeTest : public CliTest {
 
 TEST_F(AnalyzeTest, ExplainsASweep) {
   import("gpu", made_up_sweep());
-  const SortedJson found = analyze("gpu --peak-flops 1e14 --peak-bytes 1e12");
+  const Json found = analyze("gpu --peak-flops 1e14 --peak-bytes 1e12");
   EXPECT_EQ(found["points"], 18);
   EXPECT_EQ(found["statuses"]["oom"], 2);
   ASSERT_EQ(found["parts"].size(), 1u);
-  const SortedJson& part = found["parts"][0];
-  EXPECT_EQ(part["dimensions"], SortedJson({"layers", "width", "batch"}));
+  const Json& part = found["parts"][0];
+  EXPECT_EQ(part["dimensions"], Json({"layers", "width", "batch"}));
   EXPECT_EQ(found["metric"], "flops_per_second");
   EXPECT_GT(part["regression"]["weights"]["width"], 0.3);
   EXPECT_EQ(part["regression"]["points"], 16);
   EXPECT_EQ(part["heat_map"]["value"], "utilisation");
   int out_of_memory = 0;
-  for (const SortedJson& cell : part["heat_map"]["cells"]) out_of_memory += cell["status"] == "oom" ? 1 : 0;
+  for (const Json& cell : part["heat_map"]["cells"]) out_of_memory += cell["status"] == "oom" ? 1 : 0;
   EXPECT_EQ(out_of_memory, 2);
   EXPECT_EQ(found["best"]["settings"]["width"], 4096);
   EXPECT_GT(found["best"]["utilisation"], 0.5);
-  const SortedJson& limits = found["limits"][0];
+  const Json& limits = found["limits"][0];
   EXPECT_EQ(limits["fitted_points"], 16);
   EXPECT_LT(limits["mean_relative_error"], 0.1);
   EXPECT_GE(limits["counts"]["launch"], 6);
@@ -61,7 +61,7 @@ TEST_F(AnalyzeTest, ExplainsASweep) {
 TEST_F(AnalyzeTest, SetsTwoStudiesAgainstEachOther) {
   import("slow", made_up_sweep());
   import("fast", made_up_sweep(4));
-  const SortedJson comparison = analyze("slow fast")["comparison"];
+  const Json comparison = analyze("slow fast")["comparison"];
   EXPECT_EQ(comparison["all"]["points"], 16);
   EXPECT_NEAR(comparison["all"]["max"].get<double>(), 2.828, 1e-3);  // 16 layers of 4096, batch 1024
   EXPECT_GE(comparison["all"]["min"], 1);
@@ -82,10 +82,10 @@ TEST_F(AnalyzeTest, TwoDevicesInOneStudyAreTwoSides) {
         width);
   write("both.csv", head + rows);
   ASSERT_EQ(run("study import both --from both.csv").exit_code, 0);
-  const SortedJson comparison = analyze("both --across device=Old,New")["comparison"];
+  const Json comparison = analyze("both --across device=Old,New")["comparison"];
   EXPECT_EQ(comparison["all"]["points"], 3);
   EXPECT_NEAR(comparison["all"]["min"].get<double>(), 0.128 / 0.016, 1e-9);
-  EXPECT_EQ(comparison["across"], SortedJson({"device"}));
+  EXPECT_EQ(comparison["across"], Json({"device"}));
 }
 
 TEST_F(AnalyzeTest, MistakesAreOneLine) {

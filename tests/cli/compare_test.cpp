@@ -57,7 +57,7 @@ class CompareTest : public CliTest {
       for (const RunRecord& run : runs_of(cell)) store.add(run);
   }
 
-  SortedJson compare(const std::string& arguments, int exit_code) const {
+  Json compare(const std::string& arguments, int exit_code) const {
     const CommandResult result = run("compare " + arguments + " --json");
     EXPECT_EQ(result.exit_code, exit_code) << result.err << result.out;
     return parse_json(result.out);
@@ -66,7 +66,7 @@ class CompareTest : public CliTest {
 
 TEST_F(CompareTest, AStudyIsTheSameAsItself) {
   write_store("a", {{}, {.batch = 64}});
-  const SortedJson json = compare("a a", 0);
+  const Json json = compare("a a", 0);
   ASSERT_EQ(json["cells"].size(), 2u);
   EXPECT_EQ(json["verdicts"]["SAME"], 2);
   EXPECT_EQ(json["cells"][0]["ratio"], 1);
@@ -76,7 +76,7 @@ TEST_F(CompareTest, AStudyIsTheSameAsItself) {
 TEST_F(CompareTest, ASlowerCellGivesExitCodeThree) {
   write_store("a", {{}, {.batch = 64}});
   write_store("b", {{.seconds = 0.12}, {.batch = 64}});
-  const SortedJson json = compare("a b", 3);
+  const Json json = compare("a b", 3);
   EXPECT_EQ(json["cells"][0]["verdict"], "SLOWER");
   EXPECT_NEAR(json["cells"][0]["ratio"].get<double>(), 1 / 1.2, 0.01);
   EXPECT_EQ(json["cells"][1]["verdict"], "SAME");
@@ -91,7 +91,7 @@ TEST_F(CompareTest, ASlowerCellGivesExitCodeThree) {
 TEST_F(CompareTest, CellsThatDifferAreNotCompared) {
   write_store("a", {{}, {.threads = 2}});
   write_store("b", {{}, {.threads = 4}});
-  const SortedJson json = compare("a b", 0);
+  const Json json = compare("a b", 0);
   EXPECT_EQ(json["cells"].size(), 1u);
   ASSERT_EQ(json["not_compared"].size(), 2u);
   EXPECT_EQ(json["not_compared"][0]["nearest_differs_in"][0]["name"], "threads");
@@ -103,18 +103,18 @@ TEST_F(CompareTest, CellsThatDifferAreNotCompared) {
 
 TEST_F(CompareTest, AcrossComparesWithinOneStudy) {
   write_store("a", {{}, {.threads = 2, .seconds = 0.05}, {.threads = 4, .seconds = 0.2}, {.batch = 64}});
-  const SortedJson two = compare("a --across threads=1,2", 0);
+  const Json two = compare("a --across threads=1,2", 0);
   ASSERT_EQ(two["cells"].size(), 1u);
   EXPECT_EQ(two["cells"][0]["verdict"], "FASTER");
   EXPECT_EQ(two["cells"][0]["settings_b"]["threads"], 2);
-  const SortedJson all = compare("a --across threads", 3);
+  const Json all = compare("a --across threads", 3);
   EXPECT_EQ(all["cells"].size(), 2u);
   EXPECT_NE(run("compare a --across threads=1,2").out.find("1 -> 2"), std::string::npos);
 }
 
 TEST_F(CompareTest, AcrossTwoSettingsComparesWithinOneStudy) {
   write_store("a", {{}, {.batch = 64, .threads = 2, .seconds = 0.05}, {.batch = 64}, {.threads = 2}});
-  const SortedJson json = compare("a --across threads=1,2 --across batch=50,64", 0);
+  const Json json = compare("a --across threads=1,2 --across batch=50,64", 0);
   ASSERT_EQ(json["cells"].size(), 1u);
   EXPECT_EQ(json["cells"][0]["settings_a"]["batch"], 50);
   EXPECT_EQ(json["cells"][0]["settings_b"]["batch"], 64);
@@ -139,13 +139,13 @@ TEST_F(CompareTest, AnyMetricIsCompared) {
   write_store("a", {{}});
   write_store("b", {{.seconds = 0.05, .memory = 2e9, .accuracy = 0.9}});
   EXPECT_EQ(compare("a b", 0)["cells"][0]["verdict"], "FASTER");
-  const SortedJson memory = compare("a b --metric peak_memory_bytes", 3);
+  const Json memory = compare("a b --metric peak_memory_bytes", 3);
   EXPECT_EQ(memory["cells"][0]["verdict"], "WORSE");
   EXPECT_NEAR(memory["cells"][0]["value_b"].get<double>(), 2e9, 1);
   EXPECT_EQ(memory["metric"], "peak_memory_bytes");
   EXPECT_EQ(compare("a b --metric p95_step_seconds", 0)["cells"][0]["verdict"], "FASTER");
   EXPECT_EQ(compare("a b --metric seconds_to_accuracy --accuracy 0.85", 0)["cells"][0]["verdict"], "FASTER");
-  const SortedJson missed = compare("a b --accuracy 0.97", 3);
+  const Json missed = compare("a b --accuracy 0.97", 3);
   EXPECT_EQ(missed["cells"][0]["verdict"], "SLOWER");
   EXPECT_NE(missed["cells"][0]["note"].get<std::string>().find("test accuracy 0.9"), std::string::npos);
   expect_failure("compare a b --metric peak_memory", 1, "did you mean 'peak_memory_bytes'");
@@ -157,7 +157,7 @@ TEST_F(CompareTest, NodesPair) {
   // "n" is fast and "nnnn" slow; B was lucky with its nodes.
   write_store("a", {{.nodes = {"n", "n", "nnnn", "nnnn", "nnnn"}}});
   write_store("b", {{.nodes = {"n", "n", "n", "nnnn", "other"}}});
-  const SortedJson json = compare("a b", 0);
+  const Json json = compare("a b", 0);
   EXPECT_EQ(json["cells"][0]["paired_by"], "nodes");
   EXPECT_EQ(json["cells"][0]["nodes"], 2);
   EXPECT_NEAR(json["cells"][0]["ratio"].get<double>(), 1, 0.03);
@@ -172,7 +172,7 @@ TEST_F(CompareTest, RecordsAndStoresAreTaken) {
   for (double& seconds : runs.front().step_seconds) seconds *= 3;
   record::summarise_steps(runs.front());
   record::write_run_record(runs.front(), work() / "after.json");
-  const SortedJson json = compare("before.json after.json", 3);
+  const Json json = compare("before.json after.json", 3);
   EXPECT_EQ(json["cells"][0]["paired_by"], "steps");
   EXPECT_NE(json["cells"][0]["note"].get<std::string>().find("unknown"), std::string::npos);
 
@@ -207,21 +207,21 @@ TEST_F(CompareTest, StallsShowInTheHeadline) {
   }
   const CommandResult stopped = command.wait();
   ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
-  const SortedJson run = parse_json(stopped.out);
+  const Json run = parse_json(stopped.out);
   EXPECT_LT(run["images_per_second"].get<double>(), 0.8 * run["median_images_per_second"].get<double>());
 }
 
 TEST_F(CompareTest, BenchStopsWhenItsIntervalIsNarrow) {
   // On one core: other tests run beside this one, and a step on all cores waits for the slowest.
-  const SortedJson wide = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
-                                         "--steps 2000 --until-width 0.5 --json")
-                                         .out);
+  const Json wide = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
+                                   "--steps 2000 --until-width 0.5 --json")
+                                   .out);
   EXPECT_EQ(wide["stopped_by"], "width");
   EXPECT_GE(wide["steps"], 20);
   EXPECT_LT(wide["steps"], 2000);
-  const SortedJson timed = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
-                                          "--steps 1000000 --max-seconds 0.2 --json")
-                                          .out);
+  const Json timed = parse_json(run("bench --network lenet --batch 2 --threads 1 --warmup 1 --no-peak "
+                                    "--steps 1000000 --max-seconds 0.2 --json")
+                                    .out);
   EXPECT_EQ(timed["stopped_by"], "seconds");
   EXPECT_EQ(parse_json(run("bench --network lenet --batch 2 --no-peak --steps 3 --json").out)["stopped_by"],
             "steps");

@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 class DataSourcesTest : public CliTest {
  protected:
   // One thread where one is enough: several wait for each other on a busy machine.
-  SortedJson object_from(const std::string& arguments) const {
+  Json object_from(const std::string& arguments) const {
     const bool several =
         arguments.find("--devices") != std::string::npos || arguments.find("--workers") != std::string::npos;
     const CommandResult result = run(arguments + " --json --quiet" + (several ? "" : " --threads 1"));
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : Json::object();
   }
 
   std::vector<std::byte> weights_in(const std::string& folder) const {
@@ -40,9 +40,9 @@ class DataSourcesTest : public CliTest {
   // A run in one go and one in two parts end alike.
   void expect_resumes(const std::string& arguments) const {
     SCOPED_TRACE(arguments);
-    const SortedJson whole = object_from(arguments + " --steps 9 --out whole --overwrite");
+    const Json whole = object_from(arguments + " --steps 9 --out whole --overwrite");
     object_from(arguments + " --steps 4 --out cut --overwrite");
-    const SortedJson rest = object_from(arguments + " --steps 9 --out cut --resume");
+    const Json rest = object_from(arguments + " --steps 9 --out cut --resume");
     EXPECT_FALSE(weights_in("whole").empty());
     EXPECT_EQ(weights_in("cut"), weights_in("whole"));
     EXPECT_EQ(rest["test_accuracy"], whole["test_accuracy"]);
@@ -102,16 +102,16 @@ TEST_F(DataSourcesTest, RecordsOfADataSetTrainAsTheDataSet) {
   ASSERT_EQ(run("data pack mnist --to records").exit_code, 0);
   for (const std::string network : {"lenet", "deepmnist"}) {
     const std::string more = " --batch 8 --steps 12 --network " + network;
-    const SortedJson decoded = object_from("train --data mnist" + more),
-                     records = object_from("train --data tfrecord:records" + more);
+    const Json decoded = object_from("train --data mnist" + more),
+               records = object_from("train --data tfrecord:records" + more);
     for (const char* key : {"first_loss", "final_loss", "test_accuracy"})
       EXPECT_EQ(records[key], decoded[key]) << network << " " << key;
   }
   expect_resumes("train --network lenet --batch 8 --checkpoint-every 2 --data tfrecord:records/");
-  const SortedJson two = object_from(
+  const Json two = object_from(
       "train --network lenet --batch 16 --steps 5 --devices 2 --strategy towers-host --scaling strong --data "
       "tfrecord:records");
-  const SortedJson one = object_from("train --network lenet --batch 16 --steps 5 --data tfrecord:records");
+  const Json one = object_from("train --network lenet --batch 16 --steps 5 --data tfrecord:records");
   EXPECT_NEAR(two["final_loss"].get<double>(), one["final_loss"].get<double>(), 1e-4);
 }
 
@@ -123,7 +123,7 @@ TEST_F(DataSourcesTest, AFolderOfImages) {
   EXPECT_NE(noted.err.find("4 of 40 images are held out"), std::string::npos) << noted.err;
   expect_resumes(arguments + "--checkpoint-every 2 ");
   expect_resumes(arguments + "--checkpoint-every 2 --preprocess inception ");
-  const SortedJson bsp = object_from(arguments + "--steps 4 --workers 2 --mode bsp");
+  const Json bsp = object_from(arguments + "--steps 4 --workers 2 --mode bsp");
   EXPECT_GE(bsp["test_accuracy"].get<double>(), 0);
   fs::rename(work() / "flowers", work() / "moved");
   fs::create_directories(work() / "flowers");
@@ -138,15 +138,15 @@ TEST_F(DataSourcesTest, AFolderOfImages) {
 TEST_F(DataSourcesTest, ATextIsReadByNetworksOnSequences) {
   write_text();
   const std::string arguments = std::string(kRnn) + "--data text:text ";
-  const SortedJson run_ = object_from(arguments + "--optimizer adam --lr 0.01 --epochs 4");
+  const Json run_ = object_from(arguments + "--optimizer adam --lr 0.01 --epochs 4");
   EXPECT_EQ(run_["asked"]["vocabulary"], 256);
   EXPECT_NEAR(run_["first_loss"].get<double>(), std::log(256.0), 0.3);
   EXPECT_LT(run_["test_loss"].get<double>(), 2.5);
   const CommandResult shown = run(arguments + "--steps 2 --threads 1");
   EXPECT_NE(shown.out.find(" nats a token: perplexity "), std::string::npos) << shown.out;
   expect_resumes(arguments + "--checkpoint-every 2 ");
-  const SortedJson bsp = object_from(arguments + "--steps 4 --workers 2 --mode bsp --scaling strong"),
-                   alone = object_from(arguments + "--steps 4");
+  const Json bsp = object_from(arguments + "--steps 4 --workers 2 --mode bsp --scaling strong"),
+             alone = object_from(arguments + "--steps 4");
   EXPECT_NEAR(bsp["final_loss"].get<double>(), alone["final_loss"].get<double>(), 1e-4);
   EXPECT_NEAR(bsp["test_loss"].get<double>(), alone["test_loss"].get<double>(), 1e-4);
   expect_failure(arguments + "--vocabulary 100", 1, "--vocabulary 100 is too small: 'text' has byte");
@@ -193,8 +193,7 @@ TEST_F(DataSourcesTest, ATextIsStaged) {
 }
 
 TEST_F(DataSourcesTest, WithoutATextSequencesAreMadeUp) {
-  const SortedJson run_ =
-      object_from(std::string(kRnn) + "--vocabulary 16 --optimizer adam --lr 0.01 --steps 200");
+  const Json run_ = object_from(std::string(kRnn) + "--vocabulary 16 --optimizer adam --lr 0.01 --steps 200");
   EXPECT_LT(run_["test_loss"].get<double>(), 0.8 * std::log(16.0));
   EXPECT_GT(run_["test_accuracy"].get<double>(), 0.4);
 }

@@ -23,7 +23,7 @@ class DeploymentsTest : public CliTest {
     if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
   }
 
-  SortedJson object_from(const std::string& arguments) const {
+  Json object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
     return parse_json(result.out);
@@ -54,7 +54,7 @@ TEST_F(DeploymentsTest, RecordsSayHowFarApartTheCoresAre) {
   const std::string bench = "bench --network lenet --batch 4 --steps 2 --no-peak --json --threads ";
   EXPECT_FALSE(
       parse_json(cli_test::run(trainyard(bench + "1"), options()).out).contains("handoff_before_seconds"));
-  SortedJson json;
+  Json json;
   const auto measured = [&] {
     return json.contains("handoff_before_seconds") && json.contains("handoff_after_seconds");
   };
@@ -75,7 +75,7 @@ TEST_F(DeploymentsTest, EnvironmentDoesNotChangeTheThreads) {
   CommandOptions narrow = options();
   narrow.environment["OMP_NUM_THREADS"] = "1";
   const std::string two = "bench --network lenet --batch 4 --steps 2 --threads 2 --no-peak --json";
-  const SortedJson json = parse_json(cli_test::run(trainyard(two), narrow).out);
+  const Json json = parse_json(cli_test::run(trainyard(two), narrow).out);
   EXPECT_EQ(json["threads"], 2);
   EXPECT_EQ(json["cores_allowed"], 2);
   narrow.environment = options().environment;
@@ -93,7 +93,7 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
       {"towers-device", "weak"}, {"towers-host", "strong"}, {"allreduce", "weak"}, {"independent", "strong"}};
   for (const auto& [strategy, scaling] : deployments) {
     SCOPED_TRACE(strategy);
-    const SortedJson json = object_from(fmt::format(
+    const Json json = object_from(fmt::format(
         "bench --network lenet --batch 8 --steps 3 --warmup 1 --devices 2 --no-peak --json --strategy {} "
         "--scaling {}",
         strategy, scaling));
@@ -112,7 +112,7 @@ TEST_F(DeploymentsTest, EveryStrategyCountsItsImages) {
     EXPECT_EQ(json["cores_allowed"], json["threads"]);
     EXPECT_GT(json["cpu_seconds"].get<double>(), 0);
     EXPECT_LE(json["cores_used"].get<double>(), 1.05 * json["threads"].get<double>() + 0.05);
-    for (const SortedJson& warning : json["warnings"]) EXPECT_NE(warning["kind"], "cores") << warning;
+    for (const Json& warning : json["warnings"]) EXPECT_NE(warning["kind"], "cores") << warning;
   }
 }
 
@@ -120,14 +120,14 @@ TEST_F(DeploymentsTest, IndependentDevicesKeepFoldersOfTheirOwn) {
   const std::string train =
       "train --network lenet --batch 4 --devices 2 --strategy independent --scaling weak --no-eval --json "
       "--out run ";
-  const SortedJson json = object_from(train + "--steps 3");
+  const Json json = object_from(train + "--steps 3");
   ASSERT_EQ(json["replicas"].size(), 2u);
   EXPECT_EQ(json["replicas"][1]["checkpoint"], "run/device-1/step-00000003");
   EXPECT_NE(json["replicas"][0]["first_loss"], json["replicas"][1]["first_loss"]);
   EXPECT_TRUE(std::filesystem::exists(work() / "run" / "record.json"));
   expect_failure(train + "--steps 4", 1, "give --resume");
   std::filesystem::remove_all(work() / "run" / "device-0");  // as if killed before its first checkpoint
-  const SortedJson rest = object_from(train + "--steps 5 --resume");
+  const Json rest = object_from(train + "--steps 5 --resume");
   EXPECT_TRUE(rest["replicas"][0]["resumed_from"].is_null());
   EXPECT_EQ(rest["replicas"][1]["resumed_from"], "run/device-1/step-00000003");
   EXPECT_EQ(rest["replicas"][0]["first_loss"], json["replicas"][0]["first_loss"]);
@@ -149,13 +149,13 @@ TEST_F(DeploymentsTest, InterruptedReplicasSaveAndGoOn) {
     command.signal(SIGINT);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const SortedJson report = parse_json(result.out);
+    const Json report = parse_json(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     auto step = report["final_step"].get<std::int64_t>();
     if (report.contains("replicas"))
-      for (const SortedJson& each : report["replicas"])
+      for (const Json& each : report["replicas"])
         step = std::max(step, each["final_step"].get<std::int64_t>());
-    const SortedJson rest = object_from(fmt::format("{} --steps {} --resume", arguments, step + 2));
+    const Json rest = object_from(fmt::format("{} --steps {} --resume", arguments, step + 2));
     EXPECT_EQ(rest["final_step"], step + 2);
   }
 }

@@ -15,18 +15,18 @@ class DescribedNetworks : public CliTest {
       std::filesystem::copy_file(std::string("examples/networks/") + name + ".yaml",
                                  work() / (std::string(name) + ".yaml"));
   }
-  SortedJson json_of(const std::string& arguments) const {
+  Json json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
-    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : Json::object();
   }
   void write(const char* name, const std::string& content) const { std::ofstream(work() / name) << content; }
 };
 
 TEST_F(DescribedNetworks, HaveTheBitsOfTheZoo) {
   const auto losses = [&](const std::string& network) {
-    const SortedJson run = json_of("train --network " + network +
-                                   " --data synthetic --batch 4 --steps 2 --threads 1 --seed 7 --no-eval");
+    const Json run = json_of("train --network " + network +
+                             " --data synthetic --batch 4 --steps 2 --threads 1 --seed 7 --no-eval");
     return std::pair(run["first_loss"].get<double>(), run["final_loss"].get<double>());
   };
   EXPECT_EQ(losses("lenet.yaml"), losses("lenet"));
@@ -38,7 +38,7 @@ TEST_F(DescribedNetworks, ExamplesTrainAndAreMeasured) {
     EXPECT_GT(json_of(std::string("train --data synthetic --batch 4 --steps 3 --no-eval --network ") +
                       network + ".yaml --parameter width=8")["first_loss"],
               0);
-  const SortedJson text = json_of(
+  const Json text = json_of(
       "train --network text.yaml --data language:1 --layers 1 --width 32 --length 16 "
       "--batch 16 --optimizer adam --lr 0.01 --steps 60 --no-eval");
   EXPECT_LT(text["final_loss"], text["first_loss"]);
@@ -53,8 +53,8 @@ TEST_F(DescribedNetworks, ExamplesTrainAndAreMeasured) {
 }
 
 TEST_F(DescribedNetworks, AreDescribedImportedAndExported) {
-  const SortedJson own = json_of("networks lenet"), described = json_of("networks lenet.yaml"),
-                   imported = json_of("networks import lenet.yaml");
+  const Json own = json_of("networks lenet"), described = json_of("networks lenet.yaml"),
+             imported = json_of("networks import lenet.yaml");
   for (const char* key :
        {"parameters", "forward_flops_per_image", "training_flops_per_image", "saved_bytes_per_image"})
     EXPECT_EQ(described[key], own[key]) << key;
@@ -81,7 +81,7 @@ TEST_F(DescribedNetworks, GoOnAndGiveTheirWeights) {
       "--no-eval --optimizer momentum --quiet ";
   ASSERT_EQ(run(train + "--steps 2 --out run").exit_code, 0);
   ASSERT_EQ(run(train + "--steps 4 --out run --resume").exit_code, 0);
-  const SortedJson whole = json_of(train + "--steps 4 --out whole");
+  const Json whole = json_of(train + "--steps 4 --out whole");
   const auto tensors_of = [&](const char* folder) {
     std::ifstream file(work() / folder / "step-00000004" / "tensors.bin", std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -98,8 +98,7 @@ TEST_F(DescribedNetworks, GoOnAndGiveTheirWeights) {
   EXPECT_EQ(json_of("networks import out.onnx")["parameters"], whole["parameters"]);
   const auto from_checkpoint = json_of(train + "--steps 1 --weights run")["first_loss"].get<double>();
   EXPECT_EQ(json_of(train + "--steps 1 --weights out.safetensors")["first_loss"], from_checkpoint);
-  const SortedJson tuned =
-      json_of(train + "--steps 1 --weights out.safetensors --classes 3 --freeze all-but-head");
+  const Json tuned = json_of(train + "--steps 1 --weights out.safetensors --classes 3 --freeze all-but-head");
   EXPECT_NE(tuned["start"].get<std::string>().find("starts afresh: 'logits/weight', 'logits/bias'"),
             std::string::npos);
 }
@@ -139,8 +138,8 @@ TEST_F(DescribedNetworks, WorkersTrainTheSameNetwork) {
   const std::string train =
       "train --network text.yaml --parameter layers=1 --width 16 --length 8 --data language:1 "
       "--batch 4 --steps 3 --threads 2 --no-eval --quiet ";
-  const SortedJson two = json_of(train + "--workers 2 --collective local --out two");
-  const SortedJson towers = json_of(train + "--devices 2 --strategy towers-device --scaling weak");
+  const Json two = json_of(train + "--workers 2 --collective local --out two");
+  const Json towers = json_of(train + "--devices 2 --strategy towers-device --scaling weak");
   EXPECT_EQ(two["parameters"], towers["parameters"]);
   EXPECT_EQ(two["final_loss"], towers["final_loss"]);
   EXPECT_GT(json_of(train + "--workers 2 --servers 1 --mode bsp")["final_loss"], 0);

@@ -17,7 +17,7 @@ class GateTest : public CliTest {
  protected:
   static constexpr const char* kReferences = "references.json";
 
-  SortedJson read_json(const std::string& name) const { return trainyard::read_json(work() / name); }
+  Json read_json(const std::string& name) const { return trainyard::read_json(work() / name); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(work() / name, std::ios::binary) << text;
   }
@@ -37,12 +37,12 @@ class GateTest : public CliTest {
   }
 
   // The same references, as if runs had been so much faster.
-  static SortedJson scaled(SortedJson references, double factor) {
-    for (SortedJson& machine : references["machines"])
-      for (SortedJson& cell : machine["cells"])
+  static Json scaled(Json references, double factor) {
+    for (Json& machine : references["machines"])
+      for (Json& cell : machine["cells"])
         for (auto values = cell["values"].begin(); values != cell["values"].end(); ++values)
           if (values.key().find("_per_second") != std::string::npos)
-            for (SortedJson& value : *values) value = value.get<double>() * factor;
+            for (Json& value : *values) value = value.get<double>() * factor;
     return references;
   }
 };
@@ -54,7 +54,7 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
   EXPECT_EQ(updated.exit_code, 0) << updated.err;
   EXPECT_NE(updated.out.find("2 cells added, 0 replaced, of 10 runs"), std::string::npos) << updated.out;
   EXPECT_EQ(std::count(updated.out.begin(), updated.out.end(), '\n'), 1) << updated.out;
-  const SortedJson references = read_json(kReferences);
+  const Json references = read_json(kReferences);
   ASSERT_EQ(references["machines"].size(), 1u);
   ASSERT_EQ(references["machines"][0]["cells"].size(), 2u);
   EXPECT_EQ(references["machines"][0]["cells"][0]["values"]["quiet_images_per_second"].size(), 5u);
@@ -62,7 +62,7 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
 
   const CommandResult passed = gate("--json");
   EXPECT_EQ(passed.exit_code, 0) << passed.err << passed.out;
-  const SortedJson json = parse_json(passed.out);
+  const Json json = parse_json(passed.out);
   EXPECT_EQ(json["cells"].size(), 2u);
   EXPECT_EQ(json["cells"][0]["ratio"], 1);
   EXPECT_EQ(json["cells"][0]["paired_by"], "runs");
@@ -86,10 +86,10 @@ TEST_F(GateTest, RunsPassTheirOwnReferencesAndNotFasterOnes) {
 TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   measure();
   ASSERT_EQ(gate("--update").exit_code, 0);
-  const SortedJson references = read_json(kReferences);
+  const Json references = read_json(kReferences);
 
-  SortedJson another_cell = references;
-  SortedJson& cells = another_cell["machines"][0]["cells"];
+  Json another_cell = references;
+  Json& cells = another_cell["machines"][0]["cells"];
   cells.push_back(cells[0]);
   cells[2]["settings"]["batch"] = 32;
   write("more.json", json_text(another_cell));
@@ -99,14 +99,14 @@ TEST_F(GateTest, WhatIsMissingOrBrokenDoesNotPass) {
   EXPECT_NE(missing.err.find("batch 32"), std::string::npos) << missing.err;
   EXPECT_EQ(parse_json(gate("--json", "more.json").out)["without_good_run"][0]["batch"], 32);
 
-  SortedJson one_cell = references;
+  Json one_cell = references;
   one_cell["machines"][0]["cells"].erase(0);
   write("less.json", json_text(one_cell));
   const CommandResult without_reference = gate("", "less.json");
   EXPECT_EQ(without_reference.exit_code, 0) << without_reference.err;
   EXPECT_NE(without_reference.out.find("only in B"), std::string::npos) << without_reference.out;
 
-  SortedJson other_machine = references;
+  Json other_machine = references;
   other_machine["machines"][0]["machine"] = "Abacus, 7 cores";
   write("elsewhere.json", json_text(other_machine));
   const auto machine = references["machines"][0]["machine"].get<std::string>();

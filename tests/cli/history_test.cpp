@@ -30,7 +30,7 @@ class HistoryTest : public CliTest {
     EXPECT_EQ(result.exit_code, 0) << command << "\n" << result.out << result.err;
     return result.out.substr(0, result.out.find_last_not_of('\n') + 1);
   }
-  SortedJson status(const std::string& options = "") {
+  Json status(const std::string& options = "") {
     return parse_json(run("study status results/work --json " + options).out);
   }
 };
@@ -48,7 +48,7 @@ TEST_F(HistoryTest, RunsOfTwoBuildsAreNeverPooled) {
   EXPECT_NE(again.out.find("3 expected, 3 done"), std::string::npos) << again.out;
   EXPECT_NE(again.out.find("of build second; 1 other build is kept"), std::string::npos) << again.out;
   EXPECT_EQ(status()["build"], "second");
-  EXPECT_EQ(status()["other_builds"], SortedJson({"first"}));
+  EXPECT_EQ(status()["other_builds"], Json({"first"}));
   EXPECT_EQ(status("--build first")["done"], 3);
 }
 
@@ -88,7 +88,7 @@ TEST_F(HistoryTest, CompareTakesOneBuildASide) {
   const CommandResult sides =
       run("compare results/work results/work --build quick --metric wall_seconds --json");
   EXPECT_EQ(sides.exit_code, 3) << sides.out << sides.err;
-  const SortedJson json = parse_json(sides.out);
+  const Json json = parse_json(sides.out);
   EXPECT_EQ(json["cells"][0]["runs_a"], 4);
   EXPECT_EQ(json["cells"][0]["settings_a"]["build"], "quick");
   EXPECT_EQ(json["cells"][0]["settings_b"]["build"], "slow");
@@ -124,7 +124,7 @@ echo '{"schema": 2, "id": "x", "status": "ok", "started_seconds": 1, "warnings":
   EXPECT_NE(study.err.find("2 runs were disturbed: once more, both are kept"), std::string::npos)
       << study.err;
   EXPECT_NE(study.err.find("1 run was disturbed: once more"), std::string::npos) << study.err;
-  const SortedJson runs = status()["runs"];
+  const Json runs = status()["runs"];
   EXPECT_EQ(runs[0]["attempts"], 2);
   EXPECT_EQ(runs[0]["run"].get<std::string>().substr(17), "r1-a2") << "the undisturbed one speaks";
   EXPECT_EQ(runs[1]["attempts"], 3) << "one and two more";
@@ -152,13 +152,13 @@ TEST_F(HistoryTest, TheBisectCommandFindsTheCommit) {
   }
   const CommandResult history = run("study history results/work --metric wall_seconds --repository . --json");
   EXPECT_EQ(history.exit_code, 3) << history.out << history.err;
-  const SortedJson json = parse_json(history.out);
+  const Json json = parse_json(history.out);
   ASSERT_EQ(json["regressions"].size(), 1u) << history.out;
   EXPECT_EQ(json["regressions"][0]["last_before"], commits[1]);
   EXPECT_EQ(json["regressions"][0]["first_after"], commits[6]);
   EXPECT_EQ(json["regressions"][0]["verdict"], "SLOWER");
   std::string found;
-  for (const SortedJson& command : json["regressions"][0]["bisect"])
+  for (const Json& command : json["regressions"][0]["bisect"])
     found = shell("{ " + command.get<std::string>() + "\n} 2>&1");
   EXPECT_NE(found.find(commits[4] + " is the first bad commit"), std::string::npos) << found;
 

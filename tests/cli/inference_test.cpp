@@ -37,7 +37,7 @@ TEST_F(InferenceTest, AForwardPassHasNoLoss) {
       record("bench --mode infer --network lenet --batch 2 --steps 2 --warmup 1 --threads 1 --ops --no-peak");
   for (const auto& kernel : parse_json(run.details.at("ops")).at("by_op"))
     EXPECT_NE(kernel.at("category"), "loss") << kernel;
-  const SortedJson counts = parse_json(printed("explain lenet --batch 2 --mode infer --counts --json"));
+  const Json counts = parse_json(printed("explain lenet --batch 2 --mode infer --counts --json"));
   EXPECT_FALSE(counts.empty());
 }
 

@@ -47,15 +47,15 @@ class InputTest : public CliTest {
         more);
   }
 
-  SortedJson object_from(const std::string& arguments) const {
+  Json object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : Json::object();
   }
 };
 
 TEST_F(InputTest, EveryWayGivesTheSameLosses) {
-  const SortedJson plain = object_from(command(""));
+  const Json plain = object_from(command(""));
   EXPECT_EQ(plain["read"], "memory");
   EXPECT_EQ(plain["staging"], "in-place");
   EXPECT_FALSE(plain.contains("staging_bytes"));
@@ -65,7 +65,7 @@ TEST_F(InputTest, EveryWayGivesTheSameLosses) {
         local + " --read stream", std::string("--staging memory --read stream")}) {
     SCOPED_TRACE(more);
     if (more.find("memory") != std::string::npos && !fs::is_directory("/dev/shm")) continue;
-    const SortedJson other = object_from(command(more));
+    const Json other = object_from(command(more));
     for (const char* key : {"first_loss", "final_loss", "test_accuracy"})
       EXPECT_EQ(other[key], plain[key]) << key;
     EXPECT_GT(other["load_seconds"].get<double>(), 0);

@@ -56,10 +56,10 @@ TEST_F(InterruptTest, BenchRecordsTheStepsThatItTimed) {
         "bench --network lenet --batch 4 --steps 100000000 --no-peak --ops --json --trace t.json --record "
         "r.json",
         signal, [](const CommandResult& ended) {
-          const SortedJson json = parse_json_or_discard(ended.out);
+          const Json json = parse_json_or_discard(ended.out);
           return json.is_object() && !json["raw_step_seconds"].empty();
         });
-    const SortedJson json = parse_json(result.out);
+    const Json json = parse_json(result.out);
     EXPECT_EQ(json["status"], "interrupted");
     EXPECT_EQ(json["stopped_by"], "signal");
     EXPECT_GT(json["images_per_second"], 0);
@@ -73,10 +73,10 @@ TEST_F(InterruptTest, BenchRecordsTheStepsThatItTimed) {
 
 TEST_F(InterruptTest, ExplainShowsTheKernelsThatItTimed) {
   const auto timed = [](const CommandResult& ended) {
-    SortedJson json = parse_json_or_discard(ended.out);
+    Json json = parse_json_or_discard(ended.out);
     int count = 0;
     if (!json.is_object()) return count;
-    for (const SortedJson& step : json["steps"]) count += step["seconds"].is_number() ? 1 : 0;
+    for (const Json& step : json["steps"]) count += step["seconds"].is_number() ? 1 : 0;
     return count;
   };
   // A step of seconds on any core: neither one kernel nor all are timed soon.
@@ -134,10 +134,10 @@ TEST_F(InterruptTest, DemandShowsTheRowsThatItHas) {
   const CommandResult result = interrupt_when(
       "ensemble demand two.yaml --seconds 1.5 --supply-cores 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 --json", SIGINT,
       [](const CommandResult& ended) {
-        const SortedJson json = parse_json_or_discard(ended.out);
+        const Json json = parse_json_or_discard(ended.out);
         return json.is_object() && !json["supply"].empty();
       });
-  const SortedJson json = parse_json(result.out);
+  const Json json = parse_json(result.out);
   EXPECT_TRUE(json["interrupted"].get<bool>());
   EXPECT_LT(json["supply"].size(), 15u);
   EXPECT_TRUE(json["demand"].empty());

@@ -30,10 +30,10 @@ constexpr const char* kTraining[] = {"first_loss", "final_loss",  "test_accuracy
 
 class JsonTest : public CliTest {
  protected:
-  SortedJson object_from(const std::string& arguments) const {
+  Json object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    const SortedJson json = parse_json(result.out);  // throws when anything else is there
+    const Json json = parse_json(result.out);  // throws when anything else is there
     EXPECT_TRUE(json.is_object());
     for (const char* key : kShared) EXPECT_TRUE(json.contains(key)) << key;
     for (const char* key : {"mean", "median", "min", "p95"})
@@ -56,7 +56,7 @@ class JsonTest : public CliTest {
 };
 
 TEST_F(JsonTest, Bench) {
-  const SortedJson json = object_from("bench --network lenet --batch 4 --steps 3 --warmup 2 --json");
+  const Json json = object_from("bench --network lenet --batch 4 --steps 3 --warmup 2 --json");
   EXPECT_EQ(json["steps"], 3);
   EXPECT_EQ(json["warmup_steps"], 2);
   EXPECT_EQ(json["batch"], 4);
@@ -66,10 +66,9 @@ TEST_F(JsonTest, Bench) {
 TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
   const std::string fc =
       "bench --network fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --steps 3 --no-peak";
-  const SortedJson training = object_from(fc + " --json"),
-                   inference = object_from(fc + " --mode infer --json");
-  for (const SortedJson* run : {&training, &inference}) {
-    const SortedJson& asked = (*run)["asked"];
+  const Json training = object_from(fc + " --json"), inference = object_from(fc + " --mode infer --json");
+  for (const Json* run : {&training, &inference}) {
+    const Json& asked = (*run)["asked"];
     EXPECT_EQ(asked["layers"], 3);
     EXPECT_EQ(asked["width"], 40);
     EXPECT_EQ(asked["inputs"], 30);
@@ -86,7 +85,7 @@ TEST_F(JsonTest, BenchOfAGeneratedNetworkInBothModes) {
 }
 
 TEST_F(JsonTest, AStepOfSeveralBatchesCountsAllOfThem) {
-  const SortedJson json = object_from(
+  const Json json = object_from(
       "bench --network rnn --hidden 16 --length 10 --batch 4 --steps 3 --warmup 1 --accumulate 2 "
       "--optimizer adamw --weight-decay 0.1 --decay-matrices-only --clip-norm 1 --no-peak --json");
   EXPECT_EQ(json["asked"]["accumulate"], 2);
@@ -128,7 +127,7 @@ TEST_F(JsonTest, AskedHoldsWhatWasGiven) {
 }
 
 TEST_F(JsonTest, BenchFedByTheHost) {
-  const SortedJson json = object_from(
+  const Json json = object_from(
       "bench --network cnn --filters 2 --image 33 --pool adaptive --classes 5 --batch 4 --steps 8 --feed "
       "host "
       "--no-peak --json");
@@ -158,7 +157,7 @@ TEST_F(JsonTest, ALimitOfThePlanIsKeptAndTold) {
   const std::string network = "resnet20 --batch 4 --threads 1", bench = "bench --steps 2 --no-peak --json ";
   const auto whole = object_from(bench + "--network " + network)["plan_bytes"].get<std::int64_t>();
   const std::string limit = std::to_string(whole * 7 / 10);
-  const SortedJson run = object_from(bench + "--ops --network " + network + " --memory-limit " + limit);
+  const Json run = object_from(bench + "--ops --network " + network + " --memory-limit " + limit);
   EXPECT_EQ(run["asked"]["memory_limit"], limit);
   EXPECT_EQ(run["plan_limit_bytes"], whole * 7 / 10);
   EXPECT_EQ(run["unlimited_plan_bytes"], whole);
@@ -166,16 +165,16 @@ TEST_F(JsonTest, ALimitOfThePlanIsKeptAndTold) {
   EXPECT_GT(run["recomputed_bytes_per_step"], 0);
   const CommandResult explained = this->run("explain " + network + " --json --memory-limit " + limit);
   ASSERT_EQ(explained.exit_code, 0) << explained.err;
-  const SortedJson plan = parse_json(explained.out);
+  const Json plan = parse_json(explained.out);
   for (const char* key : {"plan_bytes", "plan_limit_bytes", "unlimited_plan_bytes", "flops_per_step",
                           "recomputed_flops_per_step", "recomputed_bytes_per_step"})
     EXPECT_EQ(plan[key], run[key]) << key;
   std::int64_t once = 0, again = 0, by_op = 0;
-  for (const SortedJson& step : plan["steps"])
+  for (const Json& step : plan["steps"])
     (step["recomputed"] == true ? again : once) += step["flops"].get<std::int64_t>();
   EXPECT_EQ(once, run["flops_per_step"]) << "the rate counts the work of the network";
   EXPECT_EQ(again, run["recomputed_flops_per_step"]);
-  for (const SortedJson& op : run["ops"]["by_op"]) by_op += op["flops"].get<std::int64_t>();
+  for (const Json& op : run["ops"]["by_op"]) by_op += op["flops"].get<std::int64_t>();
   EXPECT_EQ(by_op, once + again) << "kernels are timed with all that they did";
 }
 
@@ -183,7 +182,7 @@ TEST_F(JsonTest, RefusedForWantOfMemory) {
   const CommandResult result =
       run("bench --network fc --width 10000000 --steps 1 --no-peak --record refused.json");
   EXPECT_EQ(result.exit_code, 1);
-  const SortedJson json = read_json(work() / "refused.json");
+  const Json json = read_json(work() / "refused.json");
   EXPECT_EQ(json["status"], "refused");
   EXPECT_EQ(json["asked"]["width"], 10'000'000);
   EXPECT_NE(json["reason"].get<std::string>().find(" of memory, this machine has "), std::string::npos)
@@ -194,7 +193,7 @@ TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
   const CommandResult result = run(
       "explain fc --layers 3 --width 40 --inputs 30 --classes 7 --batch 4 --optimizer adam --counts --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson json = parse_json(result.out);
+  const Json json = parse_json(result.out);
   EXPECT_EQ(json["formula"], json["graph"]);
   const int weights = 2 * 40 * 40 + 40 * (30 + 7);
   EXPECT_EQ(json["published"]["parameters"], weights);
@@ -204,7 +203,7 @@ TEST_F(JsonTest, CountsByFormulaGraphAndKernels) {
 }
 
 TEST_F(JsonTest, TrainAndItsRecord) {
-  const SortedJson json = object_from(
+  const Json json = object_from(
       "train --network lenet --batch 16 --steps 6 --eval-every 3 --seed 5 --optimizer adam --json --out run");
   for (const char* key : kTraining) EXPECT_TRUE(json.contains(key)) << key;
   EXPECT_EQ(json["steps"], 5);
@@ -219,10 +218,9 @@ TEST_F(JsonTest, TrainAndItsRecord) {
   EXPECT_EQ(json["checkpoint"], "run/step-00000006");
   EXPECT_TRUE(json["resumed_from"].is_null());
   EXPECT_EQ(read_json(work() / "run" / "record.json"), json);
-  const SortedJson again =
-      parse_json(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
-                     "--json --out run --resume")
-                     .out);
+  const Json again = parse_json(run("train --network lenet --batch 16 --steps 6 --seed 5 --optimizer adam "
+                                    "--json --out run --resume")
+                                    .out);
   EXPECT_EQ(again["steps"], 0);
   EXPECT_EQ(again["resumed_from"], "run/step-00000006");
   EXPECT_EQ(again["first_loss"], json["first_loss"]);
@@ -236,7 +234,7 @@ TEST_F(JsonTest, ProbeTellsWhatItKnowsOfTheMachine) {
   secretive.environment["SECRET_TOKEN"] = "correct-horse";
   const CommandResult result = cli_test::run(trainyard("probe --machine --json"), secretive);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson facts = parse_json(result.out)["provenance"];
+  const Json facts = parse_json(result.out)["provenance"];
   EXPECT_GE(facts["cpu"]["logical_cores"].get<int>(), 1);
   EXPECT_GT(facts["memory"]["total_bytes"].get<double>(), 1e6);
   EXPECT_EQ(facts["environment"]["OMP_NUM_THREADS"], "1");

@@ -30,7 +30,7 @@ class NetworkFilesTest : public CliTest {
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(work() / name, std::ios::binary) << content;
   }
-  SortedJson json_of(const std::string& arguments) const {
+  Json json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
     return parse_json_or_discard(result.out);
@@ -44,7 +44,7 @@ class NetworkFilesTest : public CliTest {
     const std::vector<std::byte> bytes = read_file(file);
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
-  SortedJson first_record(const fs::path& folder, const std::string& network) const {
+  Json first_record(const fs::path& folder, const std::string& network) const {
     for (const auto& entry : fs::directory_iterator(folder / "records"))
       if (const auto record = parse_json(text_of(entry.path())); record["asked"]["network"] == network)
         return record;
@@ -61,7 +61,7 @@ TEST_F(NetworkFilesTest, AStudyHasThemAsAnAxisFromAnyFolder) {
   const CommandResult ran = run_elsewhere("study run ../lab/both.yaml --quiet");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const fs::path folder = work() / "elsewhere" / "results" / "both";
-  const SortedJson record = first_record(folder, "nets/mine.onnx");
+  const Json record = first_record(folder, "nets/mine.onnx");
   EXPECT_EQ(record["provenance"]["network"]["file"], (work() / "lab/nets/mine.onnx").string());
   EXPECT_EQ(record["provenance"]["network"]["sha256"].get<std::string>().size(), 64u);
   EXPECT_FALSE(first_record(folder, "lenet")["provenance"].contains("network"));
@@ -87,7 +87,7 @@ TEST_F(NetworkFilesTest, AStudysStoreIsMadeAgainWithoutTheFiles) {
   ASSERT_EQ(run("study run lab/both.yaml --quiet").exit_code, 0);
   fs::remove_all(work() / "lab");
   fs::remove(work() / "results/both/store.sqlite");
-  const SortedJson status = json_of("study status results/both");
+  const Json status = json_of("study status results/both");
   EXPECT_EQ(status["expected"], 2);
   EXPECT_EQ(status["done"], 2);
 }
@@ -126,12 +126,12 @@ TEST_F(NetworkFilesTest, RunsAreLearnedFromWhileTheFileIsTheSame) {
                             (std::string(kind) == "gnn" ? " --epochs 2" : " --no-intervals") +
                             " --device here --devices device.yaml -o model.json" + records;
     EXPECT_EQ(json_of(fit)["runs"], 4);
-    const SortedJson asked = json_of(
+    const Json asked = json_of(
         "predict run --model model.json --network lab/nets/mine.onnx --batch 4 --device here --devices "
         "device.yaml");
     EXPECT_GT(asked["step_seconds"], 0);
     // A file of lenet is lenet.
-    const SortedJson lenet = json_of(
+    const Json lenet = json_of(
         "predict run --model model.json --network lenet --batch 4 --device here --devices device.yaml");
     EXPECT_NEAR(asked["memory"]["weights"].get<double>(), lenet["memory"]["weights"].get<double>(), 1e3);
   }
@@ -139,7 +139,7 @@ TEST_F(NetworkFilesTest, RunsAreLearnedFromWhileTheFileIsTheSame) {
       "predict fit --no-intervals --device here --devices device.yaml -o again.json" + records;
   export_lenet(2);
   expect_failure(fit, 1, "it has changed since: its SHA-256 was");
-  const SortedJson skipped = json_of(fit + " --skip-unknown");
+  const Json skipped = json_of(fit + " --skip-unknown");
   EXPECT_EQ(skipped["runs"], 1);
   EXPECT_EQ(skipped["skipped"][(work() / "lab/nets/mine.onnx").string()], 3);
   fs::remove(work() / "lab/nets/mine.onnx");
@@ -153,10 +153,10 @@ TEST_F(NetworkFilesTest, JobsAreBesideTheirFile) {
         "jobs:\n  - {network: nets/mine.onnx, epochs: 1, images: 4, batch: 2}\n"
         "  - {network: lenet, epochs: 1, images: 4, batch: 2}\n");
   write("cluster.yaml", "slots:\n  - {device: GTX1080, run: cpu}\n");
-  const SortedJson placed =
+  const Json placed =
       json_of("place lab/jobs.yaml --cluster cluster.yaml --model model.json --submit local --out placed");
   ASSERT_EQ(placed["submitted"].size(), 2u);
-  for (const SortedJson& one : placed["submitted"]) EXPECT_EQ(one["status"], "ok") << one;
+  for (const Json& one : placed["submitted"]) EXPECT_EQ(one["status"], "ok") << one;
   EXPECT_NE(json_text(placed["policies"][0]["decisions"]).find("\"mine-1\""), std::string::npos)
       << placed["policies"][0]["decisions"];
   write("lab/bad.yaml", "jobs:\n  - {network: nets/none.onnx}\n");
@@ -190,8 +190,7 @@ TEST_F(NetworkFilesTest, AGraphOfTensorflowIsPredictedForAnyBatch) {
   write("graph.pbtxt", graph);
   const std::string ask =
       "predict run --model model.json --device GTX1080 --epochs 1 --images 1000 --network ";
-  const SortedJson small = json_of(ask + "graph.pbtxt --batch 2"),
-                   large = json_of(ask + "graph.pbtxt --batch 512");
+  const Json small = json_of(ask + "graph.pbtxt --batch 2"), large = json_of(ask + "graph.pbtxt --batch 512");
   EXPECT_GT(large["step_seconds"], small["step_seconds"]);
   EXPECT_GT(large["memory"]["activations"].get<double>(), 100 * small["memory"]["activations"].get<double>());
   EXPECT_EQ(large["remarks"].size(), 0u);
@@ -220,18 +219,18 @@ TEST_F(NetworkFilesTest, WhatCannotBeTrainedIsTimedForward) {
   write("image.onnx", interchange::onnx_file_of(model));
   expect_failure("bench --network image.onnx --batch 4 --steps 2", 1,
                  "'image.onnx': cannot be trained: its output is");
-  const SortedJson timed =
+  const Json timed =
       json_of("bench --network image.onnx --mode infer --batch 4 --steps 2 --warmup 1 --no-peak");
   EXPECT_EQ(timed["flops_per_step"], 2 * 4 * 4 * 6 * 6 * 27);
   EXPECT_GT(timed["step_seconds"]["mean"], 0);
-  const SortedJson plan = json_of("explain image.onnx --mode infer --batch 4");
+  const Json plan = json_of("explain image.onnx --mode infer --batch 4");
   EXPECT_EQ(plan["flops_per_step"], timed["flops_per_step"]);
-  const SortedJson costs = json_of("explain image.onnx --batch 4");
+  const Json costs = json_of("explain image.onnx --batch 4");
   EXPECT_EQ(costs["flops"], timed["flops_per_step"]);
   EXPECT_NE(costs["obstacle"].get<std::string>().find("wants f32 (N, classes)"), std::string::npos) << costs;
   write("runs.csv", made_up_runs());
   ASSERT_EQ(run("predict fit runs.csv -o model.json --no-intervals").exit_code, 0);
-  const SortedJson asked =
+  const Json asked =
       json_of("predict run --model model.json --device GTX1080 --network image.onnx --batch 4");
   ASSERT_EQ(asked["remarks"].size(), 1u);
   EXPECT_NE(asked["remarks"][0].get<std::string>().find("forward pass"), std::string::npos);
@@ -240,7 +239,7 @@ TEST_F(NetworkFilesTest, WhatCannotBeTrainedIsTimedForward) {
 TEST_F(NetworkFilesTest, AnOpThatIsNotOursIsCostedAndNamed) {
   write("floor.onnx", interchange::onnx_file_of(interchange::small_onnx_model("Floor")));
   expect_failure("bench --network floor.onnx --mode infer --steps 2", 1, "node 'middle' (Floor)");
-  const SortedJson costs = json_of("explain floor.onnx --batch 2");
+  const Json costs = json_of("explain floor.onnx --batch 2");
   EXPECT_NE(costs["obstacle"].get<std::string>().find("node 'middle' (Floor)"), std::string::npos) << costs;
   EXPECT_EQ(costs["ops"][0]["op"], "conv2d");
   EXPECT_EQ(costs["flops"], 2 * 2 * 4 * 6 * 6 * 27 + 2 * 2 * 144 * 10);

@@ -13,7 +13,7 @@ namespace onnx = interchange::onnx;
 
 class NetworksTest : public CliTest {
  protected:
-  SortedJson json_of(const std::string& arguments) const {
+  Json json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
@@ -24,11 +24,11 @@ class NetworksTest : public CliTest {
 };
 
 TEST_F(NetworksTest, AnExportedNetworkIsImportedWithItsCosts) {
-  const SortedJson network = json_of("networks resnet20");
-  const SortedJson exported = json_of("networks export resnet20 --to resnet20.onnx --weights initial");
+  const Json network = json_of("networks resnet20");
+  const Json exported = json_of("networks export resnet20 --to resnet20.onnx --weights initial");
   EXPECT_EQ(exported["weights"], "initial");
   EXPECT_GT(exported["bytes"], 4 * network["parameters"].get<std::int64_t>());
-  const SortedJson imported = json_of("networks import resnet20.onnx");
+  const Json imported = json_of("networks import resnet20.onnx");
   EXPECT_EQ(imported["parameters"], network["parameters"]);
   EXPECT_EQ(imported["flops"], network["forward_flops_per_image"]);
   EXPECT_EQ(imported["training_flops"], network["training_flops_per_image"]);
@@ -88,7 +88,7 @@ TEST_F(NetworksTest, AFileOfANetworkIsTrainedFromItsWeights) {
 
 TEST_F(NetworksTest, AFileOfALanguageModelSaysWhatWasRecognisedAndLearnsALanguage) {
   std::filesystem::copy_file("tests/golden/kept/onnx/gpt.onnx", work() / "gpt.onnx");
-  const SortedJson imported = json_of("networks import gpt.onnx");
+  const Json imported = json_of("networks import gpt.onnx");
   EXPECT_EQ(imported["recognised"]["attention"], 2);
   EXPECT_EQ(imported["recognised"]["layer norm"], 5);
   EXPECT_EQ(imported["foreign_ops"], 0);
@@ -98,7 +98,7 @@ TEST_F(NetworksTest, AFileOfALanguageModelSaysWhatWasRecognisedAndLearnsALanguag
   EXPECT_NE(text.out.find("becomes"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("part of what was recognised"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("possible"), std::string::npos) << text.out;
-  const SortedJson trained =
+  const Json trained =
       json_of("train --network gpt.onnx --data language:1 --batch 16 --optimizer adam --lr 0.01 --steps 60");
   EXPECT_LT(trained["final_loss"].get<double>(), trained["first_loss"].get<double>() - 0.3);
   EXPECT_GT(trained["tokens_per_second"].get<double>(), 0);
@@ -114,18 +114,17 @@ TEST_F(NetworksTest, WhatPreventsTrainingIsSaid) {
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_NE(text.out.find("not possible"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("Floor"), std::string::npos) << text.out;
-  const SortedJson json = json_of("networks import floor.onnx");
+  const Json json = json_of("networks import floor.onnx");
   EXPECT_FALSE(json["trainable"].get<bool>());
   EXPECT_EQ(json["obstacles"][0]["op"], "Floor");
-  for (const SortedJson& row : json["coverage"]) EXPECT_EQ(row["ours"], row["op"] != "Floor") << row;
+  for (const Json& row : json["coverage"]) EXPECT_EQ(row["ours"], row["op"] != "Floor") << row;
   EXPECT_EQ(json["coverage"].size(), 4u);
 }
 
 TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
   write("graph.pbtxt", interchange::small_graph_def());
   write("ops.csv", "Operation,Frequency\nConv2D,0.75\nRelu,0.25\n");
-  const SortedJson json =
-      json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
+  const Json json = json_of("networks features graph.pbtxt --legacy --devices gpu --groups 2 --ops ops.csv");
   EXPECT_EQ(json["kept_ops"], 6);
   EXPECT_EQ(json["unknown_ops"], 4);
   EXPECT_EQ(json["features"].size(), 2u);
@@ -134,7 +133,7 @@ TEST_F(NetworksTest, FeaturesOfATensorflowGraph) {
 }
 
 TEST_F(NetworksTest, ThoseThatFindObjectsHaveTheirOwnData) {
-  const SortedJson network = json_of("networks retinanet");
+  const Json network = json_of("networks retinanet");
   EXPECT_EQ(network["parameters"], 37'968'692);
   EXPECT_EQ(network["forward_ops"]["anchor_rows"], 2);
   EXPECT_EQ(network["forward_ops"]["upsample"], 2);

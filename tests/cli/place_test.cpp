@@ -24,13 +24,13 @@ class PlaceCliTest : public CliTest {
   static std::string words(const std::string& policy, const std::string& more = "") {
     return "place jobs.yaml --cluster cluster.yaml --model model.json --json --policy " + policy + " " + more;
   }
-  SortedJson report_of(const std::string& arguments) {
+  Json report_of(const std::string& arguments) {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
   }
   // The job whose run is called like this, as its record tells.
-  SortedJson record_of(const std::string& run) {
+  Json record_of(const std::string& run) {
     return read_json(work() / "placement" / "records" / (run + ".json"));
   }
 };

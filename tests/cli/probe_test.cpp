@@ -17,8 +17,8 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
   const CommandResult result = run("probe --threads 1 --seconds 0.001 --name corner --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::ofstream(work() / "corner.json") << result.out;
-  const SortedJson report = parse_json(result.out);
-  const SortedJson& given = report["devices"]["corner"];
+  const Json report = parse_json(result.out);
+  const Json& given = report["devices"]["corner"];
   const std::vector<predict::DeviceSheet> read = predict::read_devices(work() / "corner.json");
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0], (predict::DeviceSheet{.name = "corner",
@@ -26,7 +26,8 @@ TEST_F(ProbeTest, WhatItPrintsIsADevice) {
                                            .bytes_per_second = given["bytes_per_second"].get<double>(),
                                            .launch_seconds = given["launch_seconds"].get<double>(),
                                            .memory_bytes = given["memory"].get<double>(),
-                                           .multiprocessors = 1}));
+                                           .multiprocessors = 1,
+                                           .kind = predict::DeviceKind::cpu}));
   EXPECT_GE(read[0].flops_per_second, report["fma_flops_per_second"]["f32"].get<double>());
   EXPECT_GE(read[0].bytes_per_second, report["memory_bytes_per_second"]["triad"].get<double>());
   EXPECT_GE(read[0].launch_seconds, report["launch_seconds"]["smallest_kernel"].get<double>());
@@ -77,12 +78,12 @@ TEST_F(FaultyMachineTest, ProbeSurvivesAndSaysSo) {
   EXPECT_NE(text.out.find("instructions                 SSE41; a process that tried "), std::string::npos)
       << text.out;
   EXPECT_NE(text.out.find(" died of signal 4 (Illegal instruction)"), std::string::npos) << text.out;
-  const SortedJson report = parse_json(run_faulty("probe --threads 1 --seconds 0.001 --json").out);
+  const Json report = parse_json(run_faulty("probe --threads 1 --seconds 0.001 --json").out);
   EXPECT_EQ(report["kernel_isa"]["name"], "SSE41");
   EXPECT_EQ(report["kernel_isa"]["reason"], "died of signal 4 (Illegal instruction)");
   EXPECT_EQ(report["kernel_isa"]["refused"], report["provenance"]["cpu"]["refused_isa"]);
   EXPECT_EQ(report["provenance"]["cpu"]["kernel_isa"], "SSE41");
-  const SortedJson machine = parse_json(run_faulty("probe --machine --json").out);
+  const Json machine = parse_json(run_faulty("probe --machine --json").out);
   EXPECT_EQ(machine["provenance"]["cpu"]["kernel_isa"], "SSE41");
 }
 
@@ -90,15 +91,15 @@ TEST_F(FaultyMachineTest, RecordsSaySoInChildrenToo) {
   if (backend::make_onednn_backend() == nullptr) GTEST_SKIP() << "built without oneDNN";
   const CommandResult bench = run_faulty("bench --network lenet --batch 2 --steps 2 --no-peak --json");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const SortedJson record = parse_json(bench.out);
+  const Json record = parse_json(bench.out);
   EXPECT_EQ(record["provenance"]["cpu"]["kernel_isa"], "SSE41");
   bool warned = false;
-  for (const SortedJson& warning : record["warnings"])
+  for (const Json& warning : record["warnings"])
     warned = warned || warning["text"].get<std::string>().starts_with("oneDNN is kept to SSE41: ");
   EXPECT_TRUE(warned) << json_text(record["warnings"]);
   EXPECT_EQ(record["provenance"]["environment"]["TRAINYARD_FAULTY_ISA"], "AVX");
   EXPECT_FALSE(record["provenance"]["environment"].contains("TRAINYARD_INTERNAL_ISA"));
-  const SortedJson sound = parse_json(run("bench --network lenet --batch 2 --steps 2 --no-peak --json").out);
+  const Json sound = parse_json(run("bench --network lenet --batch 2 --steps 2 --no-peak --json").out);
   EXPECT_FALSE(sound["provenance"]["cpu"].contains("refused_isa"));
   EXPECT_TRUE(sound["provenance"]["cpu"].contains("kernel_isa"));
 }

@@ -20,23 +20,23 @@ const std::string kLoad = TRAINYARD_PROFILE_LOAD;
 
 class ProfileTest : public CliTest {
  protected:
-  SortedJson profile(const std::string& load, const std::string& more = "--no-gpus") const {
+  Json profile(const std::string& load, const std::string& more = "--no-gpus") const {
     result_ = run("profile --json " + more + " -- " + kLoad + " " + load);
     EXPECT_EQ(result_.exit_code, 0) << result_.err;
     return parse_json(result_.out);
   }
   // The last line that the load printed.
-  SortedJson truth() const {
+  Json truth() const {
     const std::size_t line = result_.err.rfind('{');
     return parse_json(result_.err.substr(std::min(line, result_.err.size())));
   }
-  static SortedJson signal(const SortedJson& record, const std::string& name) {
-    for (const SortedJson& one : record["profile"]["signals"])
+  static Json signal(const Json& record, const std::string& name) {
+    for (const Json& one : record["profile"]["signals"])
       if (one["signal"] == name) return one;
     ADD_FAILURE() << "no signal " << name;
     return {};
   }
-  static double missed_share(const SortedJson& record) {
+  static double missed_share(const Json& record) {
     const auto missed = record["missed_samples"].get<double>(), taken = record["samples"].get<double>();
     return missed / (missed + taken);
   }
@@ -53,14 +53,14 @@ TEST_F(ProfileTest, TheTrainingOfATransformerIsSeenAsAnyCommand) {
   const CommandResult result = cli_test::run(command, options());
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_NE(result.err.find("least loss"), std::string::npos) << "what the command printed: " << result.err;
-  const SortedJson record = parse_json(result.out);
+  const Json record = parse_json(result.out);
   EXPECT_GT(record["cpu_seconds"], 0);
   EXPECT_GT(signal(record, "cpu_cores")["max"], 0);
 }
 
 TEST_F(ProfileTest, CpuBurstsAreThoseOfTheCommand) {
-  const SortedJson record = profile("duty 5 0.3");
-  const SortedJson cpu = signal(record, "cpu_cores"), busy = truth();
+  const Json record = profile("duty 5 0.3");
+  const Json cpu = signal(record, "cpu_cores"), busy = truth();
   const auto used = busy["cpu_seconds"].get<double>(), seconds = busy["seconds"].get<double>();
   EXPECT_NEAR(record["cpu_seconds"].get<double>() / used, 1,
               0.02);  // starting it is no part of its own count
@@ -89,7 +89,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   const CommandResult result = cli_test::run(
       trainyard("profile --json --legacy --record gpu.json -- " + kLoad + " memory 1000000 4.8"), with_gpu);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson record = parse_json(result.out);
+  const Json record = parse_json(result.out);
   const auto asking = record["sampler_nvml_cores"].get<double>();
   EXPECT_GT(asking, 0);
   EXPECT_LT(asking, 0.002);
@@ -101,12 +101,11 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   const double tolerance = 0.02 + missed_share(record);
   for (const char* name :
        {"gpu0_busy_fraction", "gpu0_memory_busy_fraction", "gpu0_memory_used_bytes", "gpu0_power_watts"}) {
-    const SortedJson wave = signal(record, name);
+    const Json wave = signal(record, name);
     EXPECT_NEAR(wave["burst_share"].get<double>(), busy_share, tolerance) << name;
     EXPECT_NEAR(wave["period_seconds"].get<double>(), 0.77, 0.02) << name;
   }
-  const SortedJson busy = signal(record, "gpu0_busy_fraction"),
-                   memory = signal(record, "gpu0_memory_used_bytes");
+  const Json busy = signal(record, "gpu0_busy_fraction"), memory = signal(record, "gpu0_memory_used_bytes");
   EXPECT_NEAR(busy["burst"]["mean"].get<double>(), 0.95, 0.01);
   EXPECT_NEAR(busy["idle"]["mean"].get<double>(), 0.04, 0.01);
   EXPECT_NEAR(busy["peak_share"].get<double>(), busy_share, tolerance);
@@ -120,7 +119,7 @@ TEST_F(ProfileTest, SquareWavesOfAGpuAreRecovered) {
   EXPECT_NEAR(record["gpu_energy_joules"].get<double>() / (mean_watts * seconds), 1,
               0.05 + missed_share(record));
   EXPECT_EQ(record["provenance"]["gpu0"]["name"], "Fake GPU");
-  for (const SortedJson& shares : record["profile"]["legacy"]) {
+  for (const Json& shares : record["profile"]["legacy"]) {
     if (shares["column"] == "cpu_util") continue;
     EXPECT_NEAR(shares["burst"].get<double>(), 1 - busy_share, tolerance) << shares;  // the larger cluster
     EXPECT_NEAR(shares["idle"].get<double>(), busy_share, tolerance) << shares;
@@ -143,7 +142,7 @@ TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
                     options());
   if (result.exit_code == 77) GTEST_SKIP() << "no network of its own may be made here";
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson record = parse_json(result.out);
+  const Json record = parse_json(result.out);
   for (const char* name : {"loopback_bytes", "network_sent_bytes", "network_received_bytes"}) {
     EXPECT_NEAR(record[name].get<double>() / kBytes, 1, 0.01) << name;
     EXPECT_GT(record[name], kBytes) << name;  // headers
@@ -151,10 +150,10 @@ TEST_F(ProfileTest, BytesThroughTheLoopbackAreCounted) {
 }
 
 TEST_F(ProfileTest, ProcessesThatLiveShortlyOrAreOrphansCount) {
-  const SortedJson children = profile("children 40 0.01");
+  const Json children = profile("children 40 0.01");
   EXPECT_GE(children["cpu_seconds"], 0.4);
   EXPECT_LT(children["cpu_seconds"], 0.8);
-  const SortedJson orphan = profile("orphan 0.5");
+  const Json orphan = profile("orphan 0.5");
   EXPECT_GE(orphan["cpu_seconds"], 0.5);
   EXPECT_LT(orphan["cpu_seconds"], 0.6);
   EXPECT_GE(orphan["seconds"], 0.6);
@@ -163,12 +162,12 @@ TEST_F(ProfileTest, ProcessesThatLiveShortlyOrAreOrphansCount) {
 }
 
 TEST_F(ProfileTest, MemoryAndDiskAreThoseOfTheCommand) {
-  const SortedJson memory = profile("memory 100000000 0.5");
+  const Json memory = profile("memory 100000000 0.5");
   EXPECT_GT(memory["peak_memory_bytes"], 100e6);
   EXPECT_LT(memory["peak_memory_bytes"], 120e6);
   EXPECT_GT(signal(memory, "resident_bytes")["max"], 100e6);
   EXPECT_EQ(memory["peak_processes"], 1);
-  const SortedJson written = profile("write big 20971520");
+  const Json written = profile("write big 20971520");
   if (written.contains("disk_written_bytes") &&
       written["disk_written_bytes"] > 0) {  // tmpfs writes to no disk
     EXPECT_NEAR(written["disk_written_bytes"].get<double>() / 20971520, 1, 0.02);
@@ -179,7 +178,7 @@ TEST_F(ProfileTest, AFailingCommandIsProfiledAndReported) {
   const CommandResult failed = run("profile --no-gpus --json --record r.json -- false");
   EXPECT_EQ(failed.exit_code, 2);
   EXPECT_EQ(failed.err, "trainyard: profile: 'false' ended with exit code 1\n");
-  const SortedJson record = parse_json(failed.out);
+  const Json record = parse_json(failed.out);
   EXPECT_EQ(record["status"], "failed");
   EXPECT_EQ(record["exit_code"], 1);
   EXPECT_TRUE(std::filesystem::exists(work() / "r.trace.csv"));
@@ -215,7 +214,7 @@ TEST_F(ProfileTest, AnInterruptIsPassedOnAndWhatWasMeasuredIsKept) {
     }
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << load << result.err;
-    const SortedJson record = read_json(work() / "r.json");
+    const Json record = read_json(work() / "r.json");
     EXPECT_EQ(record["status"], "interrupted");
     EXPECT_EQ(record["exit_code"], std::string(load) == "wait" ? 0 : 137);
     EXPECT_GE(record["samples"], 2);
@@ -231,20 +230,20 @@ TEST_F(ProfileTest, OldTracesAreReducedAsTheirMakersDid) {
   trace.close();
   const CommandResult result = run("profile --from old.csv --legacy --gpu-memory 12288 --seed-hz 2 --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson reduced = parse_json(result.out);
+  const Json reduced = parse_json(result.out);
   EXPECT_EQ(reduced["seconds"], 50);
   const std::map<std::string, std::array<double, 3>> expected{{"gpu_util", {0.7, 0.3, 0.3}},
                                                               {"gpu_memory_util", {0.7, 0.3, 0}},
                                                               {"gpu_memory", {0.7, 0.3, 0.3}},
                                                               {"cpu_util", {1, 0, 0}}};
   ASSERT_EQ(reduced["profile"]["legacy"].size(), expected.size());
-  for (const SortedJson& shares : reduced["profile"]["legacy"]) {
+  for (const Json& shares : reduced["profile"]["legacy"]) {
     const auto& [burst, idle, peak] = expected.at(shares["column"].get<std::string>());
     EXPECT_NEAR(shares["burst"].get<double>(), burst, 1e-12) << shares;
     EXPECT_NEAR(shares["idle"].get<double>(), idle, 1e-12) << shares;
     EXPECT_NEAR(shares["peak"].get<double>(), peak, 1e-12) << shares;
   }
-  const SortedJson busy = signal(reduced, "gpu0_busy_fraction");  // ordered: what is busy is the burst
+  const Json busy = signal(reduced, "gpu0_busy_fraction");  // ordered: what is busy is the burst
   EXPECT_NEAR(busy["burst_share"].get<double>(), 0.3, 1e-9);
   EXPECT_NEAR(busy["burst"]["mean_seconds"].get<double>(), 1.5, 1e-9);
   EXPECT_NEAR(busy["period_seconds"].get<double>(), 5, 0.1);

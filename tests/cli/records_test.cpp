@@ -13,32 +13,32 @@ namespace fs = std::filesystem;
 
 class RecordsTest : public CliTest {
  protected:
-  SortedJson json_from(const std::string& arguments) const {
+  Json json_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return result.exit_code == 0 ? parse_json(result.out) : SortedJson::object();
+    return result.exit_code == 0 ? parse_json(result.out) : Json::object();
   }
 };
 
 TEST_F(RecordsTest, AFolderOfClassesIsPackedAndDescribed) {
   make_image_folder(work() / "flowers");
   std::ofstream(work() / "flowers" / "rose" / "notes.txt") << "no image";
-  const SortedJson packed = json_from("data pack flowers/ --to records --shards 2 --json");
+  const Json packed = json_from("data pack flowers/ --to records --shards 2 --json");
   EXPECT_EQ(packed["sets"].size(), 1u);
   EXPECT_EQ(packed["sets"][0]["name"], "flowers");
   EXPECT_EQ(packed["sets"][0]["records"], 6);
   EXPECT_EQ(packed["sets"][0]["classes"], 2);
-  EXPECT_EQ(packed["left_out"], SortedJson({"flowers/rose/notes.txt"}));
+  EXPECT_EQ(packed["left_out"], Json({"flowers/rose/notes.txt"}));
   EXPECT_TRUE(fs::exists(work() / "records" / "flowers-train-00001-of-00002.tfrecord"));
   std::string labels;
   std::getline(std::ifstream(work() / "records" / "labels.txt"), labels, '\0');
   EXPECT_EQ(labels, "0:daisy\n1:rose\n");
 
-  const SortedJson info = json_from("data info records --verify --json");
+  const Json info = json_from("data info records --verify --json");
   EXPECT_EQ(info["records"], 6);
-  EXPECT_EQ(info["labels"], (SortedJson{{"0", 3}, {"1", 3}}));
-  EXPECT_EQ(info["formats"], (SortedJson{{"png", 6}}));
-  EXPECT_EQ(info["height"], SortedJson({12, 12}));
+  EXPECT_EQ(info["labels"], (Json{{"0", 3}, {"1", 3}}));
+  EXPECT_EQ(info["formats"], (Json{{"png", 6}}));
+  EXPECT_EQ(info["height"], Json({12, 12}));
   EXPECT_EQ(info["shards"].size(), 2u);
   EXPECT_EQ(info["bytes"], packed["sets"][0]["bytes"]);
 
@@ -61,20 +61,20 @@ TEST_F(RecordsTest, BothSplitsOfADatasetArePacked) {
   }
   expect_failure("data pack mnist --to records", 1, "run 'trainyard data get mnist' first");
   ASSERT_EQ(run("data get mnist --from mnist").exit_code, 0);
-  const SortedJson packed = json_from("data pack mnist --to records --json");
+  const Json packed = json_from("data pack mnist --to records --json");
   ASSERT_EQ(packed["sets"].size(), 2u);
   EXPECT_EQ(packed["sets"][1]["split"], "test");
-  const SortedJson info = json_from("data info records --split train --verify --json");
-  EXPECT_EQ(info["labels"], (SortedJson{{"1", 1}, {"4", 1}, {"9", 1}}));
-  EXPECT_EQ(info["width"], SortedJson({28, 28}));
+  const Json info = json_from("data info records --split train --verify --json");
+  EXPECT_EQ(info["labels"], (Json{{"1", 1}, {"4", 1}, {"9", 1}}));
+  EXPECT_EQ(info["width"], Json({28, 28}));
 }
 
 TEST_F(RecordsTest, SyntheticPhotosAreTheSameEveryTime) {
   const std::string options = " --images 30 --classes 4 --pixels 40..64 --seed 7 --json";
   EXPECT_EQ(json_from("data pack synthetic --to a" + options)["sets"],
             json_from("data pack synthetic --to b" + options)["sets"]);
-  const SortedJson info = json_from("data info a --json");
-  EXPECT_EQ(info["formats"], (SortedJson{{"jpeg", 30}}));
+  const Json info = json_from("data info a --json");
+  EXPECT_EQ(info["formats"], (Json{{"jpeg", 30}}));
   EXPECT_EQ(info["classes"], 4);
   EXPECT_GE(info["height"][0], 40);
   EXPECT_LE(info["height"][1], 64);

@@ -177,7 +177,7 @@ class StudyEstimateTest : public CliTest {
   void write(const std::string& name, const std::string& content) const {
     std::ofstream(work() / name, std::ios::binary) << content;
   }
-  SortedJson report_of(const std::string& arguments) const {
+  Json report_of(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
@@ -196,13 +196,13 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
   EXPECT_TRUE(report_of("study plan small.yaml --json")["estimate"]["seconds"].is_null());
 
   const std::string with_model = " small.yaml --model model.json --device GTX1080";
-  const SortedJson plan = report_of("study plan" + with_model + " --json");
+  const Json plan = report_of("study plan" + with_model + " --json");
   // `predict run` adds ten steps of a warm-up.
-  const SortedJson asked = report_of(
+  const Json asked = report_of(
       "predict run --model model.json --network lenet --device GTX1080 --batch 2 --images 70 --json");
   EXPECT_NEAR(plan["cells"][0]["estimated_seconds"].get<double>(), asked["seconds"].get<double>(), 1e-9);
   EXPECT_EQ(plan["cells"][0]["estimated_by"], "predicted");
-  const SortedJson& left = plan["estimate"];
+  const Json& left = plan["estimate"];
   EXPECT_EQ(left["predicted"], 4);
   EXPECT_EQ(left["unknown"], 0);
   EXPECT_TRUE(left["low_seconds"].is_null());
@@ -223,11 +223,11 @@ TEST_F(StudyEstimateTest, ThePlanSaysWhatAModelPredictsAndLaterWhatWasMeasured) 
   EXPECT_NE(first.err.find(" for 4 runs (by the model model.json)\n"), std::string::npos) << first.err;
 
   write("small.yaml", before + "axes: {batch: [2, 4, 8]}\nreplicates: 3\norder: nested\n");
-  const SortedJson later = report_of("study plan small.yaml --json");
+  const Json later = report_of("study plan small.yaml --json");
   EXPECT_EQ(later["done"], 4);
   EXPECT_EQ(later["estimate"]["measured"], 2);
   EXPECT_EQ(later["estimate"]["similar"], 3);
-  const SortedJson& cells = later["cells"];
+  const Json& cells = later["cells"];
   EXPECT_EQ(cells[0]["estimated_by"], "measured");
   EXPECT_EQ(cells[2]["estimated_by"], "similar");
   EXPECT_NEAR(cells[2]["estimated_seconds"].get<double>(),
@@ -244,7 +244,7 @@ TEST_F(StudyEstimateTest, WhatTheModelCannotPredictIsSaidOnce) {
   const CommandResult result = run("study plan any.yaml --model model.json --device GTX1080 --json");
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "trainyard: 2 of 2 runs have no estimate: run: program\n");
-  const SortedJson plan = parse_json(result.out);
+  const Json plan = parse_json(result.out);
   EXPECT_EQ(plan["estimate"]["unknown"], 2);
   EXPECT_TRUE(plan["estimate"]["seconds"].is_null());
   EXPECT_TRUE(plan["cells"][0]["estimated_by"].is_null());

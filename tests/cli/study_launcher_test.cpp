@@ -39,9 +39,9 @@ class StudyLauncherTest : public CliTest {
     write("cell.yaml", "study: cell\nrun: " + run_kind + "\nsettings: {" + settings + "}\n");
     const CommandResult plan = run("study plan cell.yaml --json");
     EXPECT_EQ(plan.exit_code, 1);
-    const SortedJson planned = parse_json_or_discard(plan.out);
+    const Json planned = parse_json_or_discard(plan.out);
     ASSERT_TRUE(planned.is_object());
-    const SortedJson& found = planned["cells"][0]["refused"];
+    const Json& found = planned["cells"][0]["refused"];
     const auto refused = found.is_string() ? found.get<std::string>() : std::string();
     EXPECT_NE(refused.find(reason), std::string::npos) << refused;
     EXPECT_NE(plan.err.find("1 of 1 cells can never run"), std::string::npos) << plan.err;
@@ -129,7 +129,7 @@ TEST_F(StudyLauncherTest, RunsAreCalledByWhatTheyDifferIn) {
   EXPECT_NE(result.err.find("failed      code=3, run 2 ("), std::string::npos) << result.err;
   EXPECT_NE(result.out.find("code=3, run 2 ("), std::string::npos) << result.out;
   EXPECT_EQ(result.err.find("colour"), std::string::npos) << result.err;
-  const SortedJson status = parse_json(run("study status results/named --json").out);
+  const Json status = parse_json(run("study status results/named --json").out);
   EXPECT_EQ(status["runs"][3]["label"], "code=3, run 2");
   EXPECT_EQ(status["cells"][1]["label"], "code=3");
 }
@@ -140,10 +140,10 @@ TEST_F(StudyLauncherTest, IntervalsOfCellsAreInStatusAndExport) {
         "no_peak: true, "
         "threads: 1}\naxes: {batch: [2, 4]}\nreplicates: 3\n");
   ASSERT_EQ(run("study run speeds.yaml --quiet").exit_code, 0);
-  const SortedJson status = parse_json(run("study status results/speeds --json").out);
+  const Json status = parse_json(run("study status results/speeds --json").out);
   ASSERT_EQ(status["cells"].size(), 2u);
-  for (const SortedJson& cell : status["cells"]) {
-    const SortedJson& speed = cell["images_per_second"];
+  for (const Json& cell : status["cells"]) {
+    const Json& speed = cell["images_per_second"];
     EXPECT_EQ(speed["runs"], 3);
     EXPECT_LE(speed["low"], speed["median"]) << speed;
     EXPECT_GE(speed["high"], speed["median"]) << speed;
@@ -160,7 +160,7 @@ TEST_F(StudyLauncherTest, IntervalsOfCellsAreInStatusAndExport) {
   std::getline(csv, line);
   EXPECT_NE(line.find(",batch="), std::string::npos) << line;
   const std::string lines = run("study export results/speeds --cells --format jsonl").out;
-  const SortedJson cell = parse_json(lines.substr(0, lines.find('\n')));
+  const Json cell = parse_json(lines.substr(0, lines.find('\n')));
   EXPECT_EQ(cell["images_per_second"], status["cells"][0]["images_per_second"]);
 }
 
@@ -186,7 +186,7 @@ TEST_F(StudyLauncherTest, SetUpAndCleanUpOfEveryRun) {
 TEST_F(StudyLauncherTest, ALocalRunUnderWayIsNotMissing) {
   write("slow.yaml", "study: slow\nrun: program\nprogram: [sleep, '30']\naxes: {x: [1, 2]}\n");
   Command command(trainyard("study run slow.yaml --quiet"), options());
-  SortedJson status;
+  Json status;
   for (int i = 0; i < 200; ++i, ::usleep(50'000)) {
     if (!fs::exists(work() / "results/slow" / store::Store::file_name())) continue;
     status = parse_json_or_discard(run("study status results/slow --json").out);
@@ -267,9 +267,9 @@ TEST_F(StudyLauncherTest, AnOwnRunThatLeavesAllottedGpusIdleSaysSo) {
                                                        "--batch 2 --steps 2 --warmup 0 --no-peak --json"),
                                              in_job);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson record = parse_json(result.out);
+  const Json record = parse_json(result.out);
   bool told = false;
-  for (const SortedJson& warning : record["warnings"])
+  for (const Json& warning : record["warnings"])
     told = told || warning["text"] == "2 GPUs were given (0,1), none is used";
   EXPECT_TRUE(told) << record["warnings"];
   EXPECT_EQ(record["nodes_used"], 1);

@@ -34,7 +34,7 @@ class StudyTest : public CliTest {
     std::ofstream(work() / name, std::ios::binary) << content;
   }
 
-  SortedJson status(const std::string& folder) const {
+  Json status(const std::string& folder) const {
     const CommandResult result = run("study status " + folder + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
@@ -49,7 +49,7 @@ TEST_F(StudyTest, WhatDoesNotFitIsRefusedAndTheRestRuns) {
         "axes: {width: [8, 10000000, 16]}\norder: nested\n");
   const CommandResult result = run("study run sizes.yaml");
   EXPECT_EQ(result.exit_code, 2);
-  const SortedJson found = status("results/sizes");
+  const Json found = status("results/sizes");
   EXPECT_EQ(found["expected"], 3);
   EXPECT_EQ(found["done"], 2);
   EXPECT_NE(result.err.find("refused"), std::string::npos) << result.err;
@@ -100,7 +100,7 @@ TEST_F(StudyTest, KilledFiveTimesAtRandomItEndsComplete) {
   EXPECT_EQ(killed, 5);
   const CommandResult last = run("study run killed.yaml");
   EXPECT_EQ(last.exit_code, 0) << last.out << last.err;
-  const SortedJson found = status("results/killed");
+  const Json found = status("results/killed");
   EXPECT_EQ(found["expected"], 24);
   EXPECT_EQ(found["done"], 24);
   EXPECT_EQ(found["missing"], 0);
@@ -142,7 +142,7 @@ TEST_F(StudyTest, CtrlCEndsItAndTheSameCommandGoesOn) {
   EXPECT_LT(now_seconds() - asked, 60) << "it waited for its run to end";
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_NE(result.err.find("the same command goes on"), std::string::npos) << result.err;
-  const SortedJson found = status("results/long");
+  const Json found = status("results/long");
   EXPECT_EQ(found["done"], 1);
   EXPECT_EQ(found["failed"]["interrupted"], 1);
 }
@@ -187,7 +187,7 @@ TEST_F(StudyTest, ModesOfParameterServersRunAndLeaveTheirLossOverTime) {
   const store::Store store(work() / "results/modes" / store::Store::file_name(), store::Store::Access::read);
   std::map<std::string, int> gradients;
   for (const record::RunRecord& run : store.runs()) {
-    const SortedJson curve = parse_json(run.details.at("loss_curve"));
+    const Json curve = parse_json(run.details.at("loss_curve"));
     gradients[run.words.at("strategy")] = curve.back()[1].get<int>();
     EXPECT_EQ(curve.size(), 4u);
     EXPECT_GT(curve[0][0], 0);
@@ -326,7 +326,7 @@ TEST_F(StudyTest, PublishedOutputsAreImportedOnceWithTheirFailures) {
     EXPECT_EQ(imported.exit_code, 0) << imported.err;
     EXPECT_NE(imported.out.find(message), std::string::npos) << imported.out;
   }
-  const SortedJson found = status("results/psc");
+  const Json found = status("results/psc");
   EXPECT_EQ(found["expected"], 3);
   EXPECT_EQ(found["done"], 2);
   EXPECT_EQ(found["failed"]["failed"], 1);

@@ -18,16 +18,16 @@ class TraceTest : public CliTest {
   void write(const std::string& file, const std::string& text) const {
     std::ofstream(work() / file, std::ios::binary) << text;
   }
-  SortedJson summary_of(const std::string& file) const {
+  Json summary_of(const std::string& file) const {
     const CommandResult result = run("trace summarize " + file + " --json");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json(result.out);
   }
 };
 
-double sum(const SortedJson& shares) {
+double sum(const Json& shares) {
   double seconds = 0;
-  for (const SortedJson& each : shares) seconds += each["seconds"].get<double>();
+  for (const Json& each : shares) seconds += each["seconds"].get<double>();
   return seconds;
 }
 
@@ -35,17 +35,17 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   const CommandResult bench =
       run("bench --network lenet --batch 64 --steps 30 --no-peak --json --trace lenet.json --trace-steps 9");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const SortedJson record = parse_json(bench.out);
+  const Json record = parse_json(bench.out);
   EXPECT_EQ(record["trace"], "lenet.json");
   EXPECT_EQ(record["steps"], 30);
   EXPECT_EQ(trace::broken_rules(text_of("lenet.json")), std::vector<std::string>());
 
-  const SortedJson summary = summary_of("lenet.json");
+  const Json summary = summary_of("lenet.json");
   EXPECT_EQ(summary["facts"]["network"], "lenet");
   ASSERT_EQ(summary["steps"].size(), 9u);
   std::vector<double> steps;
   double least_idle = 1;
-  for (const SortedJson& step : summary["steps"]) {
+  for (const Json& step : summary["steps"]) {
     steps.push_back(sum(step["by_category"]));
     least_idle = std::min(least_idle, step["by_category"]["idle"]["share"].get<double>());
     EXPECT_NEAR(steps.back(), step["seconds"].get<double>(), 1e-9);
@@ -57,7 +57,7 @@ TEST_F(TraceTest, OfABenchKeepsTheRulesAndAddsUpToTheStep) {
   EXPECT_LT(ratio, 4);
   EXPECT_LT(least_idle, 0.02);  // but for the others on the machine, ops are all of a step
   double flops = 0;
-  for (const SortedJson& op : summary["by_op"]) flops += op["flops"].get<double>();
+  for (const Json& op : summary["by_op"]) flops += op["flops"].get<double>();
   EXPECT_EQ(flops, 9 * record["flops_per_step"].get<double>());
 }
 
@@ -67,7 +67,7 @@ TEST_F(TraceTest, OfATrainingHasTheStepsAskedFor) {
           "--trace-steps 12..13");
   ASSERT_EQ(train.exit_code, 0) << train.err;
   EXPECT_EQ(trace::broken_rules(text_of("t.json")), std::vector<std::string>());
-  const SortedJson summary = summary_of("t.json");
+  const Json summary = summary_of("t.json");
   ASSERT_EQ(summary["steps"].size(), 2u);
   EXPECT_EQ(summary["steps"][0]["step"], "step 12");
   EXPECT_EQ(summary["plain_step_seconds"].size(), 2u);
@@ -93,7 +93,7 @@ TEST_F(TraceTest, DiffTellsWhatBecameSlower) {
                       {"ph":"X","cat":"kernel","name":"tanh","pid":0,"tid":0,"ts":8,"dur":4}])");
   const CommandResult result = run("trace diff a.json b.json --json");
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  const SortedJson diff = parse_json(result.out);
+  const Json diff = parse_json(result.out);
   EXPECT_NEAR(diff["seconds"]["a_seconds"].get<double>(), 6e-6, 1e-12);
   EXPECT_NEAR(diff["seconds"]["difference_seconds"].get<double>(), 6e-6, 1e-12);
   ASSERT_EQ(diff["by_category"].size(), 3u);  // elementwise +3 us, idle +3 us, gemm
@@ -135,9 +135,9 @@ TEST_F(TraceTest, MistakesAreOneLine) {
 TEST_F(TraceTest, OpsOfAStepAreInTheRecord) {
   const CommandResult bench = run("bench --network lenet --batch 64 --steps 20 --no-peak --ops --json");
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  const SortedJson record = parse_json(bench.out);
+  const Json record = parse_json(bench.out);
   double seconds = 0, flops = 0;
-  for (const SortedJson& row : record["ops"]["by_op"]) {
+  for (const Json& row : record["ops"]["by_op"]) {
     seconds += row["seconds"].get<double>();
     flops += row["flops"].get<double>();
   }

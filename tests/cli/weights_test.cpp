@@ -20,7 +20,7 @@ constexpr int kAbsent = 77;
 
 class WeightsTest : public CliTest {
  protected:
-  SortedJson json_of(const std::string& arguments) const {
+  Json json_of(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
     return parse_json(result.out);
@@ -80,7 +80,7 @@ TEST_F(WeightsTest, OfACheckpointGoOutAndComeIn) {
   for (const char* file : {"out.onnx", "out.safetensors"}) {
     SCOPED_TRACE(file);
     ASSERT_EQ(run(fmt::format("networks export lenet --weights base --to {}", file)).exit_code, 0);
-    const SortedJson json = json_of(fmt::format("{} --steps 1 --weights {}", kLenet, file));
+    const Json json = json_of(fmt::format("{} --steps 1 --weights {}", kLenet, file));
     EXPECT_EQ(json["first_loss"], loss);
     EXPECT_EQ(json["start"], fmt::format("8 of 8 tensors start from '{}'", file));
     EXPECT_EQ(json["asked"]["weights"], file);
@@ -89,8 +89,7 @@ TEST_F(WeightsTest, OfACheckpointGoOutAndComeIn) {
   ASSERT_EQ(run("train --network out.onnx --batch 8 --steps 3 --threads 1 --no-eval --out tuned").exit_code,
             0);
   ASSERT_EQ(run("networks export out.onnx --weights tuned --to tuned.onnx").exit_code, 0);
-  const SortedJson again =
-      json_of("train --network tuned.onnx --batch 8 --steps 1 --threads 1 --no-eval --json");
+  const Json again = json_of("train --network tuned.onnx --batch 8 --steps 1 --threads 1 --no-eval --json");
   EXPECT_EQ(
       again["first_loss"],
       json_of("train --network out.onnx --weights tuned --batch 8 --steps 1 --threads 1 --no-eval --json")
@@ -107,13 +106,13 @@ TEST_F(WeightsTest, FineTuningTrainsTheHeadAlone) {
   ASSERT_EQ(run("train --network lenet --batch 8 --steps 4 --threads 1 --no-eval --out base").exit_code, 0);
   const std::string tuning =
       std::string(kLenet) + "--weights base --freeze all-but-head --classes 10 --out tuned ";
-  const SortedJson first = json_of(tuning + "--steps 200 --lr 0.05 --new-head");
+  const Json first = json_of(tuning + "--steps 200 --lr 0.05 --new-head");
   EXPECT_LT(first["final_loss"].get<double>(), first["first_loss"].get<double>());
   EXPECT_EQ(first["frozen_parameters"].get<int>(), first["parameters"].get<int>() - 10 * 513);
   EXPECT_EQ(first["asked"]["freeze"], "all-but-head");
   EXPECT_NE(first["start"].get<std::string>().find("the last layer starts afresh: 'logits/weight'"),
             std::string::npos);
-  const SortedJson more = json_of(tuning + "--steps 204 --lr 0.05 --new-head --resume");
+  const Json more = json_of(tuning + "--steps 204 --lr 0.05 --new-head --resume");
   EXPECT_EQ(more["first_loss"], first["first_loss"]);
   EXPECT_EQ(more["final_step"], 204);
   expect_failure(
@@ -125,14 +124,12 @@ TEST_F(WeightsTest, FineTuningTrainsTheHeadAlone) {
 TEST_F(WeightsTest, AnOnnxFileIsTunedToOtherClasses) {
   ASSERT_EQ(run("networks export lenet --weights initial --to lenet.onnx").exit_code, 0);
   const std::string train = "train --network lenet.onnx --batch 8 --threads 1 --no-eval --json ";
-  const SortedJson tuned =
-      json_of(train + "--classes 7 --new-head --freeze all-but-head --steps 5 --out tuned");
+  const Json tuned = json_of(train + "--classes 7 --new-head --freeze all-but-head --steps 5 --out tuned");
   EXPECT_NEAR(tuned["first_loss"].get<double>(), std::log(7), 0.3);
   EXPECT_EQ(tuned["parameters"].get<int>() - tuned["frozen_parameters"].get<int>(), 7 * 513);
   EXPECT_EQ(tuned["start"], "the last layer starts afresh: 'logits/bias', 'logits/weight'");
   ASSERT_EQ(run("networks export lenet.onnx --weights tuned --to seven.onnx").exit_code, 0);
-  const SortedJson seven =
-      json_of("train --network seven.onnx --batch 8 --threads 1 --no-eval --steps 1 --json");
+  const Json seven = json_of("train --network seven.onnx --batch 8 --threads 1 --no-eval --steps 1 --json");
   EXPECT_EQ(seven["parameters"], tuned["parameters"]);
   expect_failure("train --network lenet.onnx --classes 7", 1,
                  "'lenet.onnx' has 10; --new-head gives it others");
@@ -142,7 +139,7 @@ TEST_F(WeightsTest, TwoWorkersFineTuneAsOne) {
   ASSERT_EQ(run("train --network lenet --batch 8 --steps 2 --threads 1 --no-eval --out base").exit_code, 0);
   const std::string tuning =
       "train --network lenet --weights base --freeze conv1,conv2 --steps 4 --no-eval --json ";
-  const SortedJson two = json_of(tuning + "--batch 4 --workers 2 --collective local");
+  const Json two = json_of(tuning + "--batch 4 --workers 2 --collective local");
   EXPECT_NEAR(two["final_loss"].get<double>(), json_of(tuning + "--batch 8")["final_loss"].get<double>(),
               1e-4);
   expect_failure("train --network lenet --freeze conv1 --workers 2 --mode bsp", 1,

@@ -184,8 +184,8 @@ constexpr double kTpuV2CoreBytes = 8e9;
 TEST(ParaDnnCounts, MemoryRuleOfTheTpu) {
   const fs::path path = shared_data() / "paradnn" / "tpu_fc.json";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
-  const SortedJson data = read_json(path);
-  const auto bytes = [](const SortedJson& label) {
+  const Json data = read_json(path);
+  const auto bytes = [](const Json& label) {
     return tpu_v2_core_bytes(sizes_of(label.get<std::string>()), batch_of(label.get<std::string>()));
   };
   double most_finished = 0, least_failed = 1e300;

@@ -42,7 +42,7 @@ class EnsembleTest : public CliTest {
     ASSERT_EQ(result.exit_code, 0) << result.err;
   }
 
-  SortedJson ensemble(const std::string& arguments) const {
+  Json ensemble(const std::string& arguments) const {
     const CommandResult result = run("ensemble run two.yaml --json " + arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return parse_json_or_discard(result.out);
@@ -89,9 +89,9 @@ class EnsembleTest : public CliTest {
 };
 
 TEST_F(EnsembleTest, EveryDesignTrainsTheSameMembers) {
-  const SortedJson alone = ensemble("--design baseline --steps 10 --out alone");
-  const SortedJson shared = ensemble("--design shared-memory --steps 10 --out shared");
-  for (const SortedJson& one : {alone, shared}) {
+  const Json alone = ensemble("--design baseline --steps 10 --out alone");
+  const Json shared = ensemble("--design shared-memory --steps 10 --out shared");
+  for (const Json& one : {alone, shared}) {
     EXPECT_EQ(one["images_consumed"], 10 * (8 + 12));
     EXPECT_GE(one["vote_mean_probability"].get<double>(), 0.0);
     EXPECT_EQ(one["members_lost"], 0);
@@ -162,7 +162,7 @@ TEST_F(EnsembleTest, AKilledMemberEndsTheRunOrIsLeftOut) {
   EXPECT_NE(dropped.err.find("member 1 (lenet) was ended by signal 9 (Killed); going on without it"),
             std::string::npos)
       << dropped.err;
-  const SortedJson record = parse_json(dropped.out);
+  const Json record = parse_json(dropped.out);
   EXPECT_EQ(record["members_lost"], 1);
   EXPECT_EQ(record["images_consumed"], 150 * 8);
 }
@@ -218,7 +218,7 @@ TEST_F(EnsembleTest, ALostRankIsLeftOut) {
       EXPECT_EQ(result.exit_code, 0) << result.err;
       EXPECT_TRUE(std::regex_search(result.err, std::regex("member [01] \\(lenet\\).*; going on without it")))
           << result.err;
-      const SortedJson record = parse_json(result.out);
+      const Json record = parse_json(result.out);
       EXPECT_EQ(record["members_lost"], 1);
       ASSERT_EQ(record["members"].size(), 1u) << record;
       EXPECT_EQ(record["members"][0]["final_step"], 600);
@@ -233,7 +233,7 @@ TEST_F(EnsembleTest, DamagedImagesAreCountedOrRefused) {
     file.seekp(400);
     file.write("damage", 6);
   }
-  const SortedJson skipped = ensemble("--steps 12 --no-eval");
+  const Json skipped = ensemble("--steps 12 --no-eval");
   EXPECT_GT(skipped["images_skipped"].get<double>(), 0);
   EXPECT_EQ(skipped["images_consumed"], 12 * (8 + 12));
   std::ofstream(work() / "two.yaml", std::ios::app) << "damaged: refuse\n";
@@ -259,7 +259,7 @@ TEST_F(EnsembleTest, VisionTransformersShareImages) {
   std::ofstream(work() / "two.yaml")
       << "data: photos\npreprocess: {name: cifarnet_slim, size: 16}\nthreads: 1\nmembers:\n"
          "  - {network: vit, layers: 2, width: 16, heads: 2, image: 16, batch: 8, threads: 1, count: 2}\n";
-  const SortedJson record = ensemble("--steps 6 --out run");
+  const Json record = ensemble("--steps 6 --out run");
   EXPECT_EQ(record["images_consumed"], 6 * 8 * 2);
   EXPECT_FALSE(weights("run", 0).empty());
   EXPECT_NE(weights("run", 0), weights("run", 1));

@@ -25,7 +25,7 @@ const std::string kTwo = kTrain + "--workers 2 --collective mpi ";
 
 class WorkersTest : public CliTest {
  protected:
-  SortedJson object_from(const std::string& arguments) const {
+  Json object_from(const std::string& arguments) const {
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0) << arguments << ": " << result.err;
     return parse_json_or_discard(result.out);
@@ -48,23 +48,23 @@ TEST_F(WorkersTest, HaveANetworkThatIsAFile) {
   fs::create_directories(work() / "nets");
   ASSERT_EQ(run("networks export lenet --to nets/mine.onnx --weights initial").exit_code, 0);
   const std::string train = "train --network nets/mine.onnx --batch 4 --no-eval --json --steps 3 ";
-  const SortedJson processes = object_from(train + "--workers 2 --collective mpi --out processes"),
-                   threads = object_from(train + "--workers 2 --collective local --out threads");
+  const Json processes = object_from(train + "--workers 2 --collective mpi --out processes"),
+             threads = object_from(train + "--workers 2 --collective local --out threads");
   EXPECT_EQ(processes["ranks"], 2);
   EXPECT_EQ(final_tensors("processes"), final_tensors("threads"));
   if (process_cores().size() < 2) return;
-  const SortedJson towers = object_from(train + "--devices 2 --strategy towers-host --scaling weak");
+  const Json towers = object_from(train + "--devices 2 --strategy towers-host --scaling weak");
   EXPECT_NEAR(towers["final_loss"].get<double>(), processes["final_loss"].get<double>(), 1e-4);
 }
 
 TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   if (process_cores().size() < 2) GTEST_SKIP() << "two devices want two cores";
-  const SortedJson threads = object_from(
+  const Json threads = object_from(
       kTrain +
       "--steps 6 --devices 2 --strategy allreduce --scaling weak --checkpoint-every 3 --out threads");
-  const SortedJson local =
+  const Json local =
       object_from(kTrain + "--steps 6 --workers 2 --collective local --checkpoint-every 3 --out local");
-  const SortedJson processes = object_from(kTwo + "--steps 6 --checkpoint-every 3 --out processes");
+  const Json processes = object_from(kTwo + "--steps 6 --checkpoint-every 3 --out processes");
   EXPECT_EQ(final_tensors("threads"), final_tensors("processes"));
   EXPECT_EQ(final_tensors("threads"), final_tensors("local"));
   EXPECT_NEAR(processes["first_loss"].get<double>(), threads["first_loss"].get<double>(), 1e-6);
@@ -73,7 +73,7 @@ TEST_F(WorkersTest, ComputeWhatThreadsCompute) {
   EXPECT_EQ(processes["ranks"], 2);
   EXPECT_EQ(local["collective"], "local");
   EXPECT_EQ(local["ranks"], 1);
-  for (const SortedJson& each : {threads, local, processes}) {
+  for (const Json& each : {threads, local, processes}) {
     EXPECT_EQ(each["strategy"], "allreduce");
     EXPECT_EQ(each["devices"], 2);
     EXPECT_EQ(each["images_consumed"], 6 * 2 * 4);
@@ -87,8 +87,8 @@ TEST_F(WorkersTest, TransformersComputeWhatThreadsCompute) {
       "train --network transformer --layers 2 --width 16 --heads 2 --length 12 --vocabulary 32 --data "
       "language:3 "
       "--batch 4 --steps 5 --optimizer adamw --clip-norm 1 --json --workers 2 --collective ";
-  const SortedJson threads = object_from(transformer + "local --out threads"),
-                   processes = object_from(transformer + "mpi --out processes");
+  const Json threads = object_from(transformer + "local --out threads"),
+             processes = object_from(transformer + "mpi --out processes");
   EXPECT_EQ(processes["ranks"], 2);
   EXPECT_EQ(processes["test_loss"], threads["test_loss"]);
   EXPECT_FALSE(final_tensors("threads").empty());
@@ -106,12 +106,12 @@ TEST_F(WorkersTest, AreOnTheMachinesThatHostsNames) {
   const std::string on_machines =
       fmt::format("--steps 3 --hosts machines --remote-shell {} ", (work() / "shell").string());
   for (const char* two : {"--workers 2 ", "--devices 2 --strategy allreduce --scaling weak "}) {
-    const SortedJson record = object_from(kTrain + two + on_machines);
+    const Json record = object_from(kTrain + two + on_machines);
     EXPECT_EQ(record["collective"], "mpi");
     EXPECT_EQ(record["nodes_used"], 2) << record["hosts"];
     EXPECT_EQ(record["devices_used"], 2);
     ASSERT_EQ(record["hosts"].size(), 2u) << record["hosts"];
-    EXPECT_EQ(record["hosts"][1], (SortedJson{{"name", "far"}, {"workers", 1}}));
+    EXPECT_EQ(record["hosts"][1], (Json{{"name", "far"}, {"workers", 1}}));
   }
   EXPECT_EQ(object_from(kTwo + "--steps 3")["nodes_used"], 1);
   expect_failure(kTrain + "--hosts machines", 1, "--hosts: strategy single runs in one process");
@@ -136,8 +136,8 @@ TEST_F(WorkersTest, WhatWasNotEvaluatedIsNotPrinted) {
 }
 
 TEST_F(WorkersTest, ThreeEqualOneBigBatch) {
-  const SortedJson big = object_from("train --network lenet --batch 12 --no-eval --json --steps 6");
-  const SortedJson split = object_from(kTrain + "--workers 3 --collective mpi --steps 6");
+  const Json big = object_from("train --network lenet --batch 12 --no-eval --json --steps 6");
+  const Json split = object_from(kTrain + "--workers 3 --collective mpi --steps 6");
   EXPECT_EQ(split["images_consumed"], 6 * 12);
   EXPECT_NEAR(split["first_loss"].get<double>(), big["first_loss"].get<double>(), 1e-5);
   EXPECT_NEAR(split["final_loss"].get<double>(), big["final_loss"].get<double>(), 1e-5);
@@ -176,7 +176,7 @@ TEST_F(WorkersTest, InterruptedTogetherAndResumedBitIdentical) {
            SIGTERM);
     const CommandResult result = command.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
-    const SortedJson report = parse_json(result.out);
+    const Json report = parse_json(result.out);
     EXPECT_EQ(report["status"], "interrupted");
     step = report["final_step"].get<std::int64_t>();
     EXPECT_TRUE(fs::exists(work() / folder / fmt::format("step-{:08}", step)));

@@ -34,7 +34,7 @@ class NodesTest : public SlurmTest {
   static std::set<std::string> nodes_of(const record::RunRecord& run) {
     std::set<std::string> nodes;
     if (const auto hosts = run.details.find("hosts"); hosts != run.details.end())
-      for (const SortedJson& host : parse_json(hosts->second)) nodes.insert(host["name"].get<std::string>());
+      for (const Json& host : parse_json(hosts->second)) nodes.insert(host["name"].get<std::string>());
     return nodes;
   }
   static bool warns_of(const record::RunRecord& run, const std::string& kind) {
@@ -124,7 +124,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
                                                            study, folder().path.string())),
                            here());
   const std::string ask = fmt::format("study status {} --json", folder().path.string());
-  SortedJson status;
+  Json status;
   EXPECT_TRUE(eventually(100, [&] {
     if (!std::filesystem::exists(folder().store())) return false;
     status = parse_json_or_discard(trainyard(ask).out);
@@ -132,7 +132,7 @@ TEST_F(NodesTest, StatusTellsQueuedRunningAndMissingApart) {
   })) << status;
   EXPECT_EQ(status["missing"], 0) << status;
   std::multiset<std::string> words;
-  for (const SortedJson& run : status["runs"]) words.insert(run["status"].get<std::string>());
+  for (const Json& run : status["runs"]) words.insert(run["status"].get<std::string>());
   EXPECT_EQ(words, (std::multiset<std::string>{"queued", "queued", "running"}));
   EXPECT_NE(
       trainyard("study status " + folder().path.string()).out.find("0 done, 1 running, 2 queued, 0 missing"),

@@ -20,10 +20,10 @@ class StudyOnSlurm : public SlurmTest {
   cli_test::Command start(const std::string& arguments) const {
     return cli_test::Command(cli_test::trainyard(arguments), {work(), {}});
   }
-  SortedJson run_json(const std::string& arguments, int exit_code) const {
+  Json run_json(const std::string& arguments, int exit_code) const {
     return parsed(start(arguments).wait(), exit_code);
   }
-  static SortedJson parsed(const cli_test::CommandResult& result, int exit_code) {
+  static Json parsed(const cli_test::CommandResult& result, int exit_code) {
     EXPECT_EQ(result.exit_code, exit_code) << result.err;
     return parse_json_or_discard(result.out);
   }
@@ -97,7 +97,7 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   ASSERT_TRUE(eventually(100, [&] { return (unlucky = slurm_id_of_run_saying("unlucky")).has_value(); }))
       << first.wait().err;
   run_line({"scancel", *unlucky});
-  SortedJson progress = parsed(first.wait(), 2);
+  Json progress = parsed(first.wait(), 2);
   EXPECT_EQ(progress["expected"], 12);
   EXPECT_EQ(progress["done"], 8);
   EXPECT_EQ(progress["missing"], 0);
@@ -140,7 +140,7 @@ TEST_F(StudyOnSlurm, IsCompleteInTheStoreWhenItsParentWasKilled) {
   parent.wait();
   EXPECT_TRUE(eventually(
       30, [&] { return store::Store(folder().store(), store::Store::Access::read).runs().size() == 4; }));
-  const SortedJson status = run_json(fmt::format("study status {} --json", folder().path.string()), 0);
+  const Json status = run_json(fmt::format("study status {} --json", folder().path.string()), 0);
   EXPECT_EQ(status["done"], 4);
   EXPECT_EQ(status["missing"], 0);
 }
@@ -150,9 +150,9 @@ TEST_F(StudyOnSlurm, BenchesOnItsNodesAndSaysWhatTheyAre) {
                                    "study: bench\nrun: bench\n"
                                    "settings: {network: lenet, steps: 3, warmup: 1, batch: 4, threads: 1}\n"
                                    "axes: {partition: [shared, exclusive]}\ntime_limit: 50s\n");
-  const SortedJson progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
-                                                   file_of_study.string(), folder().path.string()),
-                                       0);
+  const Json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
+                                             file_of_study.string(), folder().path.string()),
+                                 0);
   EXPECT_EQ(progress["done"], 2);
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
     EXPECT_EQ(run.statistics.steps, 3);
@@ -171,9 +171,9 @@ TEST_F(StudyOnSlurm, AMemoryHogIsOutOfMemory) {
                                    "study: hog\nrun: bench\nmemory_limit: 512MiB\ntime_limit: 50s\n"
                                    "settings: {network: vgg16, steps: 1, threads: 1, no_peak: true}\n"
                                    "axes: {batch: [4]}\n");
-  const SortedJson progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
-                                                   file_of_study.string(), folder().path.string()),
-                                       2);
+  const Json progress = run_json(fmt::format("study run {} --launcher slurm --out {} --json",
+                                             file_of_study.string(), folder().path.string()),
+                                 2);
   EXPECT_EQ(json_text(progress["failed"]), R"({"oom":1})") << json_text(progress);
 }
 

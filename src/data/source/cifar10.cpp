@@ -125,7 +125,7 @@ void read_cifar_png(const std::filesystem::path& path, std::int64_t records, con
 void read_cifar_json_labels(const std::filesystem::path& path, const HostTensor& labels) {
   const std::vector<std::byte> content = read_file(path);
   const auto* text = reinterpret_cast<const char*>(content.data());
-  const SortedJson json = parse_json_or_discard(std::string_view(text, content.size()));
+  const Json json = parse_json_or_discard(std::string_view(text, content.size()));
   if (!json.is_array()) fail(ErrorKind::config, "'{}': not a JSON array of labels", path.string());
   if (static_cast<std::int64_t>(json.size()) != labels.elements())
     fail(ErrorKind::config, "'{}': {} labels found, {} expected", path.string(), json.size(),

@@ -31,7 +31,7 @@ std::optional<CacheEntry> find_manifest(const std::filesystem::path& folder, con
   try {
     const std::vector<std::byte> content = read_file(entry.folder / kManifest);
     const auto* text = reinterpret_cast<const char*>(content.data());
-    const SortedJson json = parse_json(std::string_view(text, content.size()));
+    const Json json = parse_json(std::string_view(text, content.size()));
     if (json.at("schema") != kSchema || json.at("name") != name) return std::nullopt;
     json.at("source").get_to(entry.source);
     for (const auto& dim : json.at("image_shape")) {

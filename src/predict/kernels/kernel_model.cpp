@@ -209,8 +209,7 @@ class KernelPredictor : public Predictor {
 
   // Plans as for the device that was seen. Uses first principles where the model has seen no memory.
   MemoryNeed memory(const JobDescription& job, const std::string& like, double step_seconds) {
-    if (model_.memory.empty())
-      return memory_need(works_.work(work_options(job)));
+    if (model_.memory.empty()) return memory_need(works_.work(work_options(job)));
     const std::size_t on = model_.memory.find(like, job.precision);
     const auto key = std::tuple(key_of(job), on, job.device.memory_bytes);
     auto at = planned_.find(key);

@@ -8,7 +8,7 @@
 namespace trainyard::predict {
 
 JsonMembers::JsonMembers(std::string_view text, std::string where)
-    : JsonMembers(std::make_shared<const SortedJson>(parse_json_or_discard(text)), std::move(where)) {}
+    : JsonMembers(std::make_shared<const Json>(parse_json_or_discard(text)), std::move(where)) {}
 
 JsonMembers::JsonMembers(Part json, std::string where) : json_(std::move(json)), where_(std::move(where)) {
   if (!json_->is_object()) refuse("", "an object");
@@ -40,7 +40,7 @@ std::string JsonMembers::text(const char* key) const {
   return at->get<std::string>();
 }
 
-const SortedJson& JsonMembers::array(const char* key, std::size_t most) const {
+const Json& JsonMembers::array(const char* key, std::size_t most) const {
   const auto at = json_->find(key);
   if (at == json_->end() || !at->is_array() || at->size() > most)
     refuse(key, fmt::format("an array of at most {}", most));
@@ -49,7 +49,7 @@ const SortedJson& JsonMembers::array(const char* key, std::size_t most) const {
 
 std::vector<std::string> JsonMembers::texts(const char* key, std::size_t most) const {
   std::vector<std::string> texts;
-  for (const SortedJson& one : array(key, most)) {
+  for (const Json& one : array(key, most)) {
     if (!one.is_string()) refuse(key, "texts");
     texts.push_back(one.get<std::string>());
   }
@@ -64,7 +64,7 @@ JsonMembers JsonMembers::object(const char* key) const {
 
 std::vector<JsonMembers> JsonMembers::objects(const char* key, std::size_t most) const {
   std::vector<JsonMembers> objects;
-  for (const SortedJson& one : array(key, most))
+  for (const Json& one : array(key, most))
     objects.push_back(JsonMembers(Part(json_, &one), where_ + "." + key));
   return objects;
 }
@@ -118,14 +118,14 @@ bool limit_depth(int depth, JsonEvent, const Json&) {
 }
 
 // Accepts whole, non-negative numbers. Numbers with a point could be out of range of the cast.
-std::int64_t whole(const SortedJson& json, std::int64_t most) {
+std::int64_t whole(const Json& json, std::int64_t most) {
   if (!json.is_number_unsigned() || json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     throw std::invalid_argument(fmt::format("a number is not whole, from 0 to {}", most));
   return json.get<std::int64_t>();
 }
 
 struct Header {
-  SortedJson json;
+  Json json;
   std::size_t end = 0;  // where tensors begin
 };
 
@@ -154,15 +154,15 @@ class TensorReader {
  public:
   explicit TensorReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  ModelTensor next(const SortedJson& json) {
+  ModelTensor next(const Json& json) {
     ModelTensor tensor;
     json.at("name").get_to(tensor.name);
     if (!names_.insert(tensor.name).second) throw std::invalid_argument("two tensors '" + tensor.name + "'");
-    const SortedJson& shape = json.at("shape");
+    const Json& shape = json.at("shape");
     if (!shape.is_array() || shape.size() > Shape::kMaxRank)
       throw std::invalid_argument("a tensor of too many dimensions");
     std::int64_t most = 1;  // elements, were no dimension zero
-    for (const SortedJson& dim : shape) {
+    for (const Json& dim : shape) {
       const std::int64_t size = whole(dim, kMostElements);
       if (size > 0 && most > kMostElements / size) throw std::invalid_argument("an impossible shape");
       tensor.shape.append(size);
@@ -309,11 +309,11 @@ ModelContainer parse_model_container(std::span<const std::byte> file, const std:
     ModelContainer model;
     header.json.at("schema").get_to(model.schema);
     model.version = static_cast<int>(whole(header.json.at("version"), std::numeric_limits<int>::max()));
-    const SortedJson& description = header.json.at("model");
+    const Json& description = header.json.at("model");
     if (!description.is_object()) throw std::invalid_argument("its model is no object");
     model.description = json_text(description);
     TensorReader reader(file.subspan(header.end));
-    for (const SortedJson& tensor : header.json.at("tensors")) model.tensors.push_back(reader.next(tensor));
+    for (const Json& tensor : header.json.at("tensors")) model.tensors.push_back(reader.next(tensor));
     if (reader.left() > 0)
       throw std::invalid_argument(fmt::format("too long: {} bytes behind its tensors", reader.left()));
     return model;

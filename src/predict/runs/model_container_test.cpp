@@ -52,17 +52,17 @@ TEST(ModelContainerTest, IsReadAsItWasWritten) {
 // Rows as of measurements: few different numbers in each column.
 ModelContainer container_of_rows() {
   std::vector<double> numbers;
-  for (int row = 0; row < 1000; ++row) {
+  for (int row = 0; row < 200; ++row) {
     const double cells[] = {row * 0.1, row % 7 / 3.0, -0.0, 0.0, row % 300 * 1e-6};
     numbers.insert(numbers.end(), std::begin(cells), std::end(cells));
   }
-  return {"trainyard-test", 3, "{}", {{"rows", {1000, 5}, std::move(numbers)}}};
+  return {"trainyard-test", 3, "{}", {{"rows", {200, 5}, std::move(numbers)}}};
 }
 
 TEST(ModelContainerTest, RowsArePackedAndReadToTheBit) {
   const ModelContainer written = container_of_rows();
   const std::string file = bytes_of(written);
-  EXPECT_LT(file.size(), 40000u / 2);
+  EXPECT_LT(file.size(), 6000u);
   const ModelContainer read = parse_bytes(file);
   const auto &numbers = *read.tensors[0].as<double>(), &expected = *written.tensors[0].as<double>();
   ASSERT_EQ(numbers.size(), expected.size());
@@ -73,14 +73,14 @@ TEST(ModelContainerTest, RowsArePackedAndReadToTheBit) {
 TEST(PackedColumnsTest, DamageIsRefusedOrRead) {
   const std::vector<double> numbers = *container_of_rows().tensors[0].as<double>();
   const std::vector<std::byte> packed = pack_columns(numbers, 5);
-  EXPECT_EQ(unpack_columns(packed, 1000, 5), numbers);
-  for (const std::size_t rows : {0u, 999u, 1001u, 1000000000u})
+  EXPECT_EQ(unpack_columns(packed, 200, 5), numbers);
+  for (const std::size_t rows : {0u, 199u, 201u, 1000000000u})
     EXPECT_THROW(unpack_columns(packed, rows, 5), std::invalid_argument) << rows;
-  EXPECT_THROW(unpack_columns(packed, 1000, 0), std::invalid_argument);
+  EXPECT_THROW(unpack_columns(packed, 200, 0), std::invalid_argument);
   const std::string text(reinterpret_cast<const char*>(packed.data()), packed.size());
   expect_damage_is_seen(text, [](const std::string& bytes) {
     try {
-      unpack_columns({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, 1000, 5);
+      unpack_columns({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, 200, 5);
     } catch (const std::invalid_argument& error) {
       fail(ErrorKind::config, "{}", error.what());
     }

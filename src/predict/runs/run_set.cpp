@@ -32,10 +32,10 @@ double whole_option(const std::string& program, const std::string& option, doubl
 }
 
 std::vector<ResourceUse> profiled_use(const std::string& profile) {
-  const SortedJson json = parse_json_or_discard(profile);
+  const Json json = parse_json_or_discard(profile);
   std::vector<ResourceUse> use;
   if (!json.is_object() || !json.contains("signals") || !json["signals"].is_array()) return use;
-  for (const SortedJson& signal : json["signals"]) {
+  for (const Json& signal : json["signals"]) {
     const auto share = [&](const char* key) {
       const auto at = signal.find(key);
       const double value = at != signal.end() && at->is_number() ? at->get<double>() : std::nan("");

@@ -249,10 +249,10 @@ std::vector<TimedNode> kernels_in(const record::RunRecord& record) {
   std::vector<TimedNode> kernels;
   const auto ops = record.details.find("ops");
   if (ops == record.details.end()) return kernels;
-  const SortedJson json = parse_json_or_discard(ops->second);
+  const Json json = parse_json_or_discard(ops->second);
   if (!json.is_object() || !json.contains("kernels")) return kernels;
   try {
-    for (const SortedJson& row : json.at("kernels"))
+    for (const Json& row : json.at("kernels"))
       kernels.push_back({row.at("name").get<std::string>(), row.at("op").get<std::string>(),
                          row.at("seconds").get<double>(), row.value("workspace_bytes", -1.0)});
   } catch (const Json::Error&) {

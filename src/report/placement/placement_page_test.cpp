@@ -40,14 +40,14 @@ bool placement_page_has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-SortedJson spec_of(const Chart& chart) { return chart.spec.empty() ? SortedJson() : parse_json(chart.spec); }
+Json spec_of(const Chart& chart) { return chart.spec.empty() ? Json() : parse_json(chart.spec); }
 
 TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
   const PlacementView view = test_placement();
-  const SortedJson spec = spec_of(make_gantt_chart(view));
-  const SortedJson& bars = spec["data"]["values"];
+  const Json spec = spec_of(make_gantt_chart(view));
+  const Json& bars = spec["data"]["values"];
   ASSERT_EQ(bars.size(), 4u);
-  EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (SortedJson{"slow", "fast", "idle"}));
+  EXPECT_EQ(spec["encoding"]["y"]["scale"]["domain"], (Json{"slow", "fast", "idle"}));
   std::map<std::string, double> until;
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const place::Placement& decision = view.outcome->decisions[i];
@@ -59,29 +59,29 @@ TEST(PlacementCharts, TheGanttHasABarAJobAndARowADevice) {
     until[bars[i]["slot"].get<std::string>()] = bars[i]["end"].get<double>();
   }
   EXPECT_EQ(spec["layer"][0]["encoding"]["x"]["title"], "hours from the start");
-  EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (SortedJson{"lenet", "vgg"}));
+  EXPECT_EQ(spec["layer"][0]["encoding"]["color"]["scale"]["domain"], (Json{"lenet", "vgg"}));
 }
 
 TEST(PlacementCharts, JobsHaveTheirNamesWhereThereIsRoom) {
-  const SortedJson few = spec_of(make_jobs_chart(test_placement()));
+  const Json few = spec_of(make_jobs_chart(test_placement()));
   EXPECT_EQ(few["encoding"]["y"]["axis"]["labels"], true);
   EXPECT_EQ(few["data"]["values"].size(), 4u);
-  const SortedJson many = spec_of(make_jobs_chart(test_placement(385)));
+  const Json many = spec_of(make_jobs_chart(test_placement(385)));
   EXPECT_EQ(many["encoding"]["y"]["axis"]["labels"], false);
   EXPECT_EQ(many["data"]["values"].size(), 384u);
   EXPECT_LE(many["height"]["step"].get<double>() * 384, 900);
   PlacementView twins = test_placement();
   for (place::Job& job : twins.problem.jobs) job.name = "twin";
   std::set<std::string> rows;
-  const SortedJson drawn = spec_of(make_jobs_chart(twins));
-  for (const SortedJson& row : drawn["data"]["values"]) rows.insert(row["row"].get<std::string>());
+  const Json drawn = spec_of(make_jobs_chart(twins));
+  for (const Json& row : drawn["data"]["values"]) rows.insert(row["row"].get<std::string>());
   EXPECT_EQ(rows.size(), 4u);
 }
 
 TEST(PlacementCharts, WhatIsAbsentIsLeftOut) {
   PlacementView view = test_placement();
   view.families.clear();
-  const SortedJson spec = spec_of(make_gantt_chart(view));
+  const Json spec = spec_of(make_gantt_chart(view));
   EXPECT_TRUE(spec["layer"][0]["encoding"]["color"].at("legend").is_null());
   view.outcome->decisions.clear();
   EXPECT_EQ(make_gantt_chart(view).left_out, "no job was placed");
@@ -100,7 +100,7 @@ TEST(PlacementCharts, PoliciesAreComparedWhereThereAreSeveral) {
   view.policies.push_back({"careless", "anywhere", "", 1, 2, 0.5, 3});
   const Chart chart = make_placement_charts(view).front();
   EXPECT_EQ(chart.id, "policies");
-  const SortedJson rows = spec_of(chart)["data"]["values"];
+  const Json rows = spec_of(chart)["data"]["values"];
   EXPECT_EQ(rows.size(), 2u * 2 + 2);
   EXPECT_EQ(rows[0]["policy"], "careless");
   // Jobs that are lost are no way to be fast.
@@ -119,15 +119,15 @@ TEST(PlacementCharts, StopsUsersAndTheQueueAreShown) {
   view.bounds = place::bounds_of(view.problem);
   view.outcome = place::simulate(view.problem, place::find_policy(view.shown));
   view.policies = {{.name = view.shown, .mean_completion_seconds = 1, .fairness = 0.9, .stops = 1}};
-  const SortedJson bars = spec_of(make_gantt_chart(view))["data"]["values"];
+  const Json bars = spec_of(make_gantt_chart(view))["data"]["values"];
   ASSERT_EQ(bars.size(), 3u);
   EXPECT_EQ(bars[0]["stopped"], true);
   EXPECT_EQ(bars[0]["end"], bars[2]["start"]);
   EXPECT_EQ(bars[1]["start"], bars[2]["end"]);
   EXPECT_EQ(spec_of(make_jobs_chart(view))["data"]["values"].size(), 3u);
-  const SortedJson levels = spec_of(make_queue_chart(view))["data"]["values"];
+  const Json levels = spec_of(make_queue_chart(view))["data"]["values"];
   std::vector<int> waiting;
-  for (const SortedJson& row : levels)
+  for (const Json& row : levels)
     if (row["series"] == "jobs that wait") waiting.push_back(row["count"].get<int>());
   EXPECT_EQ(waiting, (std::vector<int>{0, 1, 0, 0}));
   const std::string page = page_of(view);

@@ -46,10 +46,10 @@ const Chart& chart_named(const std::vector<Chart>& charts, const std::string& id
   return charts.front();
 }
 
-std::vector<SortedJson> rows_of(const Chart& chart, const std::string& kind = "") {
-  std::vector<SortedJson> rows;
-  const SortedJson spec = parse_json(chart.spec);
-  for (const SortedJson& row : spec["data"]["values"])
+std::vector<Json> rows_of(const Chart& chart, const std::string& kind = "") {
+  std::vector<Json> rows;
+  const Json spec = parse_json(chart.spec);
+  for (const Json& row : spec["data"]["values"])
     if (kind.empty() || row["kind"] == kind) rows.push_back(row);
   return rows;
 }
@@ -60,31 +60,31 @@ bool eval_page_has(const std::string& text, const std::string& part) {
 
 TEST(EvalCharts, EveryRunThatEndedWellIsAPointWithItsInterval) {
   const Chart chart = make_predicted_chart(test_evaluation());
-  const std::vector<SortedJson> runs = rows_of(chart, "run");
+  const std::vector<Json> runs = rows_of(chart, "run");
   ASSERT_EQ(runs.size(), 12u);
-  for (const SortedJson& run : runs) {
+  for (const Json& run : runs) {
     EXPECT_LT(run["low"], run["high"]);
     EXPECT_NE(run["batch"], 64);
     EXPECT_EQ(run["panel"], run["device"]);
     EXPECT_NEAR(run["error"].get<double>(), run["network"] == "vgg11" ? 0.2 : 0.05, 1e-12);
   }
   // Three lines a panel, whose ends lie within the square.
-  const std::vector<SortedJson> ends = rows_of(chart, "line");
+  const std::vector<Json> ends = rows_of(chart, "line");
   EXPECT_EQ(ends.size(), 2u * 3 * 2);
-  const SortedJson spec = parse_json(chart.spec);
-  const SortedJson domain = spec["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"];
-  for (const SortedJson& end : ends)
+  const Json spec = parse_json(chart.spec);
+  const Json domain = spec["spec"]["layer"][0]["encoding"]["x"]["scale"]["domain"];
+  for (const Json& end : ends)
     for (const char* field : {"measured", "predicted"}) {
       EXPECT_GE(end[field], domain[0].get<double>() * (1 - 1e-12));
       EXPECT_LE(end[field], domain[1].get<double>() * (1 + 1e-12));
     }
-  EXPECT_EQ(spec["spec"]["layer"][2]["encoding"]["color"]["scale"]["domain"], (SortedJson{"lenet", "vgg"}));
+  EXPECT_EQ(spec["spec"]["layer"][2]["encoding"]["color"]["scale"]["domain"], (Json{"lenet", "vgg"}));
 }
 
 TEST(EvalCharts, RunsOffByMoreThanTheirIntervalDoNotCrossZero) {
-  const std::vector<SortedJson> runs = rows_of(make_off_chart(test_evaluation()), "run");
+  const std::vector<Json> runs = rows_of(make_off_chart(test_evaluation()), "run");
   ASSERT_EQ(runs.size(), 12u);
-  for (const SortedJson& run : runs) {
+  for (const Json& run : runs) {
     const bool holds = run["low"] <= run["measured"] && run["measured"] <= run["high"];
     EXPECT_EQ(holds, run["network"] == "lenet");
   }
@@ -92,13 +92,13 @@ TEST(EvalCharts, RunsOffByMoreThanTheirIntervalDoNotCrossZero) {
 
 TEST(EvalCharts, ErrorsAreSortedAndCounted) {
   const std::vector<Chart> charts = make_eval_charts(test_evaluation());
-  const std::vector<SortedJson> families = rows_of(chart_named(charts, "errors-family"));
+  const std::vector<Json> families = rows_of(chart_named(charts, "errors-family"));
   ASSERT_EQ(families.size(), 2u);
   EXPECT_EQ(families[0]["part"], "vgg (6 runs)");
   EXPECT_NEAR(families[0]["median"].get<double>(), 20, 1e-9);
   EXPECT_NEAR(families[1]["p95"].get<double>(), 5, 1e-9);
   EXPECT_EQ(rows_of(chart_named(charts, "errors-device")).size(), 2u);
-  const std::vector<SortedJson> covered = rows_of(chart_named(charts, "coverage"), "part");
+  const std::vector<Json> covered = rows_of(chart_named(charts, "coverage"), "part");
   EXPECT_EQ(covered[0]["part"], "vgg (6 runs)");  // its intervals hold nothing
   EXPECT_NEAR(covered[0]["covered"].get<double>(), 0, 1e-9);
   EXPECT_NEAR(covered[1]["covered"].get<double>(), 100, 1e-9);
@@ -109,11 +109,11 @@ TEST(EvalCharts, WhatIsAbsentIsLeftOut) {
   for (Judged& one : view.judged) one.low = one.high = one.predicted;
   EXPECT_TRUE(eval_page_has(chart_named(make_eval_charts(view), "coverage").left_out,
                             "no prediction has an interval"));
-  for (const SortedJson& run : rows_of(make_predicted_chart(view), "run")) EXPECT_FALSE(run.contains("low"));
+  for (const Json& run : rows_of(make_predicted_chart(view), "run")) EXPECT_FALSE(run.contains("low"));
   for (PredictedRun& run : view.runs) run.family = "";
   std::vector<Chart> charts = make_eval_charts(view);
   EXPECT_EQ(chart_named(charts, "errors-family").left_out, "no run says its family");
-  const SortedJson spec = parse_json(charts[0].spec);
+  const Json spec = parse_json(charts[0].spec);
   EXPECT_TRUE(spec["spec"]["layer"][2]["encoding"]["color"].at("legend").is_null());
   EXPECT_FALSE(eval_page_has(page_of(view), "data-scores=\"family\""));
   EXPECT_FALSE(eval_page_has(page_of(view), "within 90 % intervals"));

@@ -99,7 +99,7 @@ Readable without_nan(std::string_view text) {
   return result;
 }
 
-SortedJson parse(const std::string& file, std::string_view text) {
+Json parse(const std::string& file, std::string_view text) {
   const Readable readable = without_nan(text);
   try {
     return parse_json(readable.text);
@@ -113,25 +113,25 @@ SortedJson parse(const std::string& file, std::string_view text) {
 // Columns holds arrays of equal length, with one entry for each label.
 class Columns {
  public:
-  Columns(const std::string& file, const SortedJson& json, const char* labels)
+  Columns(const std::string& file, const Json& json, const char* labels)
       : file_(file), json_(json), labels_(column(labels)), rows_(labels_.size()) {}
 
   std::size_t rows() const { return rows_; }
 
   std::string text(const char* name, std::size_t row) const {
-    const SortedJson& value = at(name, row);
+    const Json& value = at(name, row);
     if (!value.is_string()) fail(ErrorKind::config, "'{}': {}[{}] is no text", file_, name, row);
     return value.get<std::string>();
   }
 
   double number(const char* name, std::size_t row) const {
-    const SortedJson& value = at(name, row);
+    const Json& value = at(name, row);
     if (value.is_null()) return std::nan("");
     if (!value.is_number()) fail(ErrorKind::config, "'{}': {}[{}] is no number", file_, name, row);
     return value.get<double>();
   }
 
-  const SortedJson& list(const char* name, std::size_t row) const { return at(name, row); }
+  const Json& list(const char* name, std::size_t row) const { return at(name, row); }
 
   FcLabel label(const char* name, std::size_t row) const {
     const std::string label = text(name, row);
@@ -143,14 +143,14 @@ class Columns {
   }
 
  private:
-  const SortedJson& column(const char* name) const {
+  const Json& column(const char* name) const {
     const auto found = json_.find(name);
     if (found == json_.end() || !found->is_array())
       fail(ErrorKind::config, "'{}': no array '{}'", file_, name);
     return *found;
   }
-  const SortedJson& at(const char* name, std::size_t row) const {
-    const SortedJson& values = column(name);
+  const Json& at(const char* name, std::size_t row) const {
+    const Json& values = column(name);
     if (values.size() != rows_)
       fail(ErrorKind::config, "'{}': '{}' has {} entries, the labels are {}", file_, name, values.size(),
            rows_);
@@ -158,8 +158,8 @@ class Columns {
   }
 
   std::string file_;
-  const SortedJson& json_;
-  const SortedJson& labels_;
+  const Json& json_;
+  const Json& labels_;
   std::size_t rows_;
 };
 
@@ -220,7 +220,7 @@ void add_speed(const Columns& columns, std::size_t row, double shards, RunRecord
   run.figures["flops_per_second"] = run.figures["flops_per_step"] / run.images_per_step * images_per_second;
 }
 
-std::vector<RunRecord> import_sweep(const std::string& file, const SortedJson& json) {
+std::vector<RunRecord> import_sweep(const std::string& file, const Json& json) {
   const Columns done(file, json, "labels"), failed(file, json, "err_jobs");
   std::vector<RunRecord> runs;
   double shards = 1;
@@ -238,7 +238,7 @@ std::vector<RunRecord> import_sweep(const std::string& file, const SortedJson& j
   return runs;
 }
 
-std::vector<RunRecord> import_trace(const std::string& file, const SortedJson& json) {
+std::vector<RunRecord> import_trace(const std::string& file, const Json& json) {
   const Columns columns(file, json, "labels");
   std::vector<RunRecord> runs;
   for (std::size_t row = 0; row < columns.rows(); ++row) {
@@ -257,22 +257,20 @@ std::vector<RunRecord> import_trace(const std::string& file, const SortedJson& j
   return runs;
 }
 
-SortedJson number_or_null(double number) {
-  return std::isfinite(number) ? SortedJson(number) : SortedJson(nullptr);
-}
+Json number_or_null(double number) { return std::isfinite(number) ? Json(number) : Json(nullptr); }
 
-std::vector<RunRecord> import_breakdown(const std::string& file, const SortedJson& json) {
+std::vector<RunRecord> import_breakdown(const std::string& file, const Json& json) {
   const Columns columns(file, json, "labels");
   std::vector<RunRecord> runs;
   std::map<std::string, std::size_t> places;
-  std::vector<SortedJson> categories;
+  std::vector<Json> categories;
   for (std::size_t row = 0; row < columns.rows(); ++row) {
     const FcLabel label = columns.label("labels", row);
     RunRecord run = make_run(file, label.point, "tpu", "ops");
     const auto [place, is_new] = places.emplace(run.id, runs.size());
     if (is_new) {
       runs.push_back(std::move(run));
-      categories.push_back(SortedJson::array());
+      categories.push_back(Json::array());
     }
     const double bytes = columns.number("rawMB", row) * 1e6, intensity = columns.number("intensity", row);
     categories[place->second].push_back(
@@ -284,7 +282,7 @@ std::vector<RunRecord> import_breakdown(const std::string& file, const SortedJso
          {"bandwidth_fraction", number_or_null(columns.number("memory_bandwidth", row) / 100)}});
   }
   for (std::size_t i = 0; i < runs.size(); ++i)
-    runs[i].details["ops"] = json_text(SortedJson{{"by_category", categories[i]}});
+    runs[i].details["ops"] = json_text(Json{{"by_category", categories[i]}});
   return runs;
 }
 
@@ -299,7 +297,7 @@ bool is_paradnn(std::string_view text) {
 }
 
 std::vector<RunRecord> import_paradnn(const std::string& file, std::string_view text) {
-  const SortedJson json = parse(file, text);
+  const Json json = parse(file, text);
   if (json.contains("example_per_sec")) return import_sweep(file, json);
   if (json.contains("infeed")) return import_trace(file, json);
   if (json.contains("time_perc")) return import_breakdown(file, json);

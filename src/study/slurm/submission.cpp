@@ -218,7 +218,7 @@ Submission prepare_submission(const Folder& folder, std::span<const Job> jobs, c
   script.command = {options.trainyard.string(), "study", "exec",
                     std::filesystem::absolute(folder.path).string(), submission.name};
   write_text(submission.folder / kScript, to_text(script));
-  write_text(submission.folder / kPrepared, json_text(SortedJson{{"runs", submission.run_ids}}) + '\n');
+  write_text(submission.folder / kPrepared, json_text(Json{{"runs", submission.run_ids}}) + '\n');
   return submission;
 }
 

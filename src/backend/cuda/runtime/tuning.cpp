@@ -18,25 +18,25 @@ namespace trainyard::backend::cuda {
 namespace {
 
 std::string to_line(const std::string& key, const Tuned& tuned) {
-  SortedJson slower = SortedJson::array();
+  Json slower = Json::array();
   for (const Alternative& other : tuned.slower)
     slower.push_back({{"name", other.name}, {"reason", other.reason}});
-  return json_text(SortedJson{{"key", key},
-                              {"name", tuned.name},
-                              {"choice", tuned.choice},
-                              {"seconds", tuned.seconds},
-                              {"slower", slower}}) +
+  return json_text(Json{{"key", key},
+                        {"name", tuned.name},
+                        {"choice", tuned.choice},
+                        {"seconds", tuned.seconds},
+                        {"slower", slower}}) +
          "\n";
 }
 
 std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line) {
   try {
-    const SortedJson json = parse_json(line);
+    const Json json = parse_json(line);
     Tuned tuned{json.at("name").get<std::string>(),
                 json.at("choice").get<int>(),
                 json.at("seconds").get<double>(),
                 {}};
-    for (const SortedJson& other : json.at("slower"))
+    for (const Json& other : json.at("slower"))
       tuned.slower.push_back({other.at("name").get<std::string>(), other.at("reason").get<std::string>()});
     return std::pair{json.at("key").get<std::string>(), std::move(tuned)};
   } catch (const Json::Error&) {
