@@ -8,7 +8,7 @@
 #include "cli/text_table.h"
 #include "cli/train.h"
 #include "graph/autodiff.h"
-#include "networks/layers/schema.h"
+#include "networks/layers/described_network.h"
 
 namespace trainyard::cli {
 

@@ -3,9 +3,9 @@
 #include <cctype>
 
 #include "base/error.h"
-#include "cli/place_live.h"
 #include "cli/progress_bar.h"
 #include "cli/study.h"
+#include "launch/live_placement.h"
 #include "meter/provenance.h"
 #include "ops/update.h"
 #include "predict/runs/graph_work.h"
@@ -154,12 +154,12 @@ std::unique_ptr<study::Launcher> launcher_of(const SubmitPlacement& options, con
                                              const place::Problem& problem, const place::Outcome& outcome,
                                              Submission& submission) {
   if (options.launcher == "local")
-    return std::make_unique<LivePlacement>(
+    return std::make_unique<launch::LivePlacement>(
         folder, problem, scheduler_of(problem, *options.policy, outcome),
-        LiveJobs{submission.number_of_cell,
-                 [&problem](study::Job& job, const std::vector<std::size_t>& slots) {
-                   give_devices(job, problem, slots);
-                 }});
+        launch::LiveJobs{submission.number_of_cell,
+                         [&problem](study::Job& job, const std::vector<std::size_t>& slots) {
+                           give_devices(job, problem, slots);
+                         }});
   refuse_on_slurm(problem, *options.policy);
   send_to_lanes(problem, outcome, submission);
   study::slurm::LauncherOptions slurm;

@@ -3,9 +3,8 @@
 #include <limits>
 #include <queue>
 
-#include "place/area_prices.h"
-#include "place/least_completion.h"
-#include "place/time_prices.h"
+#include "place/plan.h"
+#include "place/prices.h"
 
 namespace trainyard::place {
 

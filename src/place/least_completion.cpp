@@ -1,6 +1,6 @@
-#include "place/least_completion.h"
-
 #include <limits>
+
+#include "place/plan.h"
 
 namespace trainyard::place {
 

@@ -1,8 +1,7 @@
-#include "place/least_makespan.h"
-
 #include <limits>
 
-#include "place/area_prices.h"
+#include "place/plan.h"
+#include "place/prices.h"
 
 namespace trainyard::place {
 

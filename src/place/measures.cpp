@@ -1,7 +1,6 @@
-#include "place/measures.h"
-
 #include <limits>
 
+#include "place/simulate.h"
 #include "stats/statistics.h"
 
 namespace trainyard::place {

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "base/text.h"
-#include "place/least_makespan.h"
+#include "place/plan.h"
 #include "place/scheduler.h"
 
 namespace trainyard::place {

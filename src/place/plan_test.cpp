@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "place/bounds.h"
-#include "place/least_makespan.h"
+#include "place/plan.h"
 #include "place/policy.h"
 #include "place/simulate.h"
 

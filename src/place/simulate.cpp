@@ -1,7 +1,5 @@
 #include "place/simulate.h"
 
-#include "place/measures.h"
-
 namespace trainyard::place {
 namespace {
 

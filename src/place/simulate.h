@@ -53,4 +53,8 @@ struct Outcome {
 // others; those that decide at events see what waits and what is free. `seed` is for random policies.
 Outcome simulate(const Problem& problem, const Policy& policy, std::uint64_t seed = 1);
 
+// Fills in the figures of an outcome from its decisions. Those of users simulate each user alone by the same
+// policy.
+void summarise(const Problem& problem, const Policy& policy, Outcome& outcome);
+
 }  // namespace trainyard::place

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "networks/layers/described_network.h"
 #include "networks/layers/layer.h"
-#include "networks/layers/schema.h"
 #include "record/figures.h"
 #include "run/run_options.h"
 #include "study/spec/known_settings.h"

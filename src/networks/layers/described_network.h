@@ -2,6 +2,10 @@
 
 #include "networks/zoo/network_files.h"
 
+namespace trainyard {
+class Json;
+}
+
 namespace trainyard::networks::layers {
 
 // The ends of names of such files.
@@ -16,5 +20,8 @@ std::shared_ptr<const NetworkFile> parse_described(const std::string& text, cons
 
 // Makes names like "mine.yaml" those of networks.
 void know_described_networks();
+
+// Returns the JSON schema of files of layers, made of the table of layers. Editors complete and check by it.
+Json schema();
 
 }  // namespace trainyard::networks::layers

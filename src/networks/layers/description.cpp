@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 #include "networks/layers/layer_builder.h"
-#include "networks/layers/read_layers.h"
 #include "record/settings.h"
 
 namespace trainyard::networks::layers {

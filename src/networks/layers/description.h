@@ -37,4 +37,8 @@ struct Description {
 // Throws Error (config) with file, line and column.
 Description read_description(const yaml::YamlReader& file);
 
+// Reads a list of layers. Throws Error (config) that begins with the place: a layer or an option that is
+// unknown, missing or of another form. Numbers and words are looked at when the layers are built.
+std::vector<Layer> read_layers(const yaml::YamlReader& list);
+
 }  // namespace trainyard::networks::layers

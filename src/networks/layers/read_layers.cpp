@@ -1,6 +1,7 @@
-#include "networks/layers/read_layers.h"
+#include <iterator>
 
 #include "base/text.h"
+#include "networks/layers/description.h"
 
 namespace trainyard::networks::layers {
 namespace {
@@ -105,6 +106,24 @@ std::vector<Layer> read_layers(const YamlReader& list) {
   std::vector<Layer> layers;
   for (const YamlReader& item : list.items()) layers.push_back(layer_at(item));
   return layers;
+}
+
+const std::vector<LayerRow>& layer_rows() {
+  static const std::vector<LayerRow> kRows = [] {
+    std::vector<LayerRow> joined;
+    for (const auto family : {image_layers, plain_layers, sequence_layers, block_layers}) {
+      std::vector<LayerRow> rows = family();
+      joined.insert(joined.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    }
+    return joined;
+  }();
+  return kRows;
+}
+
+const LayerRow* find_layer_row(std::string_view name) {
+  for (const LayerRow& row : layer_rows())
+    if (row.name == name) return &row;
+  return nullptr;
 }
 
 }  // namespace trainyard::networks::layers

@@ -1,5 +1,5 @@
-#include "networks/layers/schema.h"
-
+#include "base/json.h"
+#include "networks/layers/described_network.h"
 #include "networks/layers/description.h"
 
 namespace trainyard::networks::layers {

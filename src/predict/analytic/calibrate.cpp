@@ -1,5 +1,4 @@
-#include "predict/analytic/calibrate.h"
-
+#include "predict/analytic/fit_model.h"
 #include "stats/least_squares.h"
 
 namespace trainyard::predict {

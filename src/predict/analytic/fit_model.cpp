@@ -1,7 +1,5 @@
 #include "predict/analytic/fit_model.h"
 
-#include "predict/analytic/calibrate.h"
-
 namespace trainyard::predict {
 namespace {
 

@@ -1,8 +1,8 @@
 #include "predict/gnn/run_model.h"
 
 #include "base/json.h"
-#include "predict/analytic/calibrate.h"
 #include "predict/analytic/evaluate.h"
+#include "predict/analytic/fit_model.h"
 #include "predict/gnn/run_labels.h"
 #include "stats/least_squares.h"
 

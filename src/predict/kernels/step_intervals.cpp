@@ -1,6 +1,6 @@
 #include "predict/kernels/step_intervals.h"
 
-#include "predict/analytic/calibrate.h"
+#include "predict/analytic/fit_model.h"
 #include "stats/gaussian_process.h"
 #include "stats/statistics.h"
 

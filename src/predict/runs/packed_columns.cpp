@@ -1,6 +1,6 @@
 #include "predict/runs/packed_columns.h"
 
-#include "data/get/deflate.h"
+#include "data/get/gzip_file.h"
 
 namespace trainyard::predict {
 namespace {

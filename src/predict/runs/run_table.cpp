@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "predict/runs/csv_rows.h"
-#include "predict/runs/data_set.h"
+#include "predict/runs/network_work.h"
 #include "predict/runs/run_set.h"
 
 namespace trainyard::predict {

@@ -33,7 +33,7 @@ std::optional<std::pair<std::string, Tuned>> parse_line(const std::string& line)
   try {
     const Json json = parse_json(line);
     Tuned tuned{json.at("name").get<std::string>(),
-                json.at("choice").get<int>(),
+                json.at("choice").get<std::string>(),
                 json.at("seconds").get<double>(),
                 {}};
     for (const Json& other : json.at("slower"))

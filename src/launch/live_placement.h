@@ -3,7 +3,7 @@
 #include "place/scheduler.h"
 #include "study/run/run_study.h"
 
-namespace trainyard::cli {
+namespace trainyard::launch {
 
 // What is run: the jobs of a placement as they are asked for, and how each is started where it is sent.
 struct LiveJobs {
@@ -34,4 +34,4 @@ class LivePlacement : public study::Launcher {
   LiveJobs jobs_;
 };
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::launch

@@ -1,4 +1,4 @@
-#include "cli/place_live.h"
+#include "launch/live_placement.h"
 
 #include <atomic>
 #include <thread>
@@ -9,7 +9,7 @@
 #include "base/threads.h"
 #include "study/run/supervise.h"
 
-namespace trainyard::cli {
+namespace trainyard::launch {
 
 namespace {
 
@@ -144,4 +144,4 @@ void LivePlacement::run(std::span<const study::Job> jobs, const Finished& finish
   Yard(*this, jobs, finished, stop).run();
 }
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::launch

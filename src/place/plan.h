@@ -29,4 +29,14 @@ Plan search_least_completion(const PlanInput& input);
 // Puts a job into the plan where the sum of ends grows least. REQUIRES: it fits on some slot.
 void insert_for_completion(const PlanInput& input, Plan& plan, std::size_t job);
 
+// Returns the time at which the last slot has done its jobs.
+double last_end(const PlanInput& input, const Plan& plan);
+
+// Returns a plan in which no move of a job away from the slot that ends last, and no exchange of it, ends
+// earlier. Each slot runs its shortest first, which ends no later. REQUIRES: each job fits on some slot.
+Plan search_least_makespan(const PlanInput& input);
+
+// Puts a job where it ends first. REQUIRES: it fits on some slot.
+void insert_for_makespan(const PlanInput& input, Plan& plan, std::size_t job);
+
 }  // namespace trainyard::place
