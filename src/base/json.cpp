@@ -52,7 +52,7 @@ bool is_member(const Json& json) { return json.is_array() && json.size() == 2 &&
 
 }  // namespace
 
-Json::Json(std::string text) : kind_(Kind::text), text_(new std::string(std::move(text))) {}
+Json::Json(std::string text) : kind_(Kind::text), content_{.text = new std::string(std::move(text))} {}
 
 Json::Json(std::initializer_list<Json> elements) {
   *this = std::all_of(elements.begin(), elements.end(), is_member) ? object(elements) : array(elements);
@@ -60,14 +60,14 @@ Json::Json(std::initializer_list<Json> elements) {
 
 Json Json::array(std::initializer_list<Json> elements) {
   Json json;
-  json.array_ = new std::vector<Json>(elements);
+  json.content_.array = new std::vector<Json>(elements);
   json.kind_ = Kind::array;
   return json;
 }
 
 Json Json::object(std::initializer_list<Json> members) {
   Json json;
-  json.object_ = new Object;
+  json.content_.object = new Object;
   json.kind_ = Kind::object;
   for (const Json& member : members) {
     if (!is_member(member)) throw Error("an object is made of pairs of a text and a value");
@@ -82,30 +82,30 @@ Json Json::discarded() {
   return json;
 }
 
-Json::Json(const Json& other) : kind_(other.kind_), natural_(other.natural_) {
-  if (kind_ == Kind::text) text_ = new std::string(*other.text_);
-  if (kind_ == Kind::array) array_ = new std::vector<Json>(*other.array_);
-  if (kind_ == Kind::object) object_ = new Object(*other.object_);
+Json::Json(const Json& other) : kind_(other.kind_), content_(other.content_) {
+  if (kind_ == Kind::text) content_.text = new std::string(*other.content_.text);
+  if (kind_ == Kind::array) content_.array = new std::vector<Json>(*other.content_.array);
+  if (kind_ == Kind::object) content_.object = new Object(*other.content_.object);
 }
 
-Json::Json(Json&& other) noexcept : kind_(other.kind_), natural_(other.natural_) { other.kind_ = Kind::null; }
+Json::Json(Json&& other) noexcept : kind_(other.kind_), content_(other.content_) { other.kind_ = Kind::null; }
 
 Json& Json::operator=(Json other) noexcept {
   std::swap(kind_, other.kind_);
-  std::swap(natural_, other.natural_);
+  std::swap(content_, other.content_);
   return *this;
 }
 
 Json::~Json() {
-  if (kind_ == Kind::text) delete text_;
-  if (kind_ == Kind::array) delete array_;
-  if (kind_ == Kind::object) delete object_;
+  if (kind_ == Kind::text) delete content_.text;
+  if (kind_ == Kind::array) delete content_.array;
+  if (kind_ == Kind::object) delete content_.object;
 }
 
 std::size_t Json::size() const {
   if (is_null()) return 0;
-  if (is_array()) return array_->size();
-  return is_object() ? object_->members.size() : 1;
+  if (is_array()) return content_.array->size();
+  return is_object() ? content_.object->members.size() : 1;
 }
 
 void Json::must_be(Kind kind) const {
@@ -114,81 +114,83 @@ void Json::must_be(Kind kind) const {
 
 bool Json::boolean() const {
   must_be(Kind::boolean);
-  return boolean_;
+  return content_.boolean;
 }
 
 std::int64_t Json::whole() const {
-  if (kind_ == Kind::real) return static_cast<std::int64_t>(real_);
-  if (kind_ == Kind::natural) return static_cast<std::int64_t>(natural_);
+  if (kind_ == Kind::real) return static_cast<std::int64_t>(content_.real);
+  if (kind_ == Kind::natural) return static_cast<std::int64_t>(content_.natural);
   if (kind_ != Kind::integer) must_be(Kind::natural);
-  return integer_;
+  return content_.integer;
 }
 
 std::uint64_t Json::natural() const {
-  return kind_ == Kind::natural ? natural_
-         : kind_ == Kind::real  ? static_cast<std::uint64_t>(real_)
+  return kind_ == Kind::natural ? content_.natural
+         : kind_ == Kind::real  ? static_cast<std::uint64_t>(content_.real)
                                 : static_cast<std::uint64_t>(whole());
 }
 
 double Json::real() const {
-  if (kind_ == Kind::integer) return static_cast<double>(integer_);
-  if (kind_ == Kind::natural) return static_cast<double>(natural_);
+  if (kind_ == Kind::integer) return static_cast<double>(content_.integer);
+  if (kind_ == Kind::natural) return static_cast<double>(content_.natural);
   must_be(Kind::real);
-  return real_;
+  return content_.real;
 }
 
 const std::string& Json::text() const {
   must_be(Kind::text);
-  return *text_;
+  return *content_.text;
 }
 
-Json& Json::at(std::size_t index) { return const_cast<Json&>(std::as_const(*this).at(index)); }
+Json& Json::at(std::size_t index) & { return const_cast<Json&>(std::as_const(*this).at(index)); }
 
-const Json& Json::at(std::size_t index) const {
+const Json& Json::at(std::size_t index) const& {
   must_be(Kind::array);
-  if (index >= array_->size())
-    throw Error(fmt::format("element {} of {} is not there", index, array_->size()));
-  return (*array_)[index];
+  if (index >= content_.array->size())
+    throw Error(fmt::format("element {} of {} is not there", index, content_.array->size()));
+  return (*content_.array)[index];
 }
 
 Json& Json::element(std::size_t index) {
   if (is_null()) *this = array();
   must_be(Kind::array);
-  if (index >= array_->size()) array_->resize(index + 1);
-  return (*array_)[index];
+  if (index >= content_.array->size()) content_.array->resize(index + 1);
+  return (*content_.array)[index];
 }
 
 void Json::erase_element(std::size_t index) {
   at(index);
-  array_->erase(array_->begin() + static_cast<std::ptrdiff_t>(index));
+  content_.array->erase(content_.array->begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void Json::push_back(Json value) {
   if (is_null()) *this = array();
   must_be(Kind::array);
-  array_->push_back(std::move(value));
+  content_.array->push_back(std::move(value));
 }
 
-const Json* Json::member(std::string_view key) const { return is_object() ? object_->find(key) : nullptr; }
+const Json* Json::member(std::string_view key) const {
+  return is_object() ? content_.object->find(key) : nullptr;
+}
 
-Json& Json::at(std::string_view key) { return const_cast<Json&>(std::as_const(*this).at(key)); }
+Json& Json::at(std::string_view key) & { return const_cast<Json&>(std::as_const(*this).at(key)); }
 
-const Json& Json::at(std::string_view key) const {
+const Json& Json::at(std::string_view key) const& {
   must_be(Kind::object);
   const Json* found = member(key);
   if (found == nullptr) throw Error("key '" + std::string(key) + "' not found");
   return *found;
 }
 
-Json& Json::operator[](std::string_view key) {
+Json& Json::operator[](std::string_view key) & {
   if (is_null()) *this = object();
   must_be(Kind::object);
-  Json* found = object_->find(key);
-  return found != nullptr ? *found : object_->add(key);
+  Json* found = content_.object->find(key);
+  return found != nullptr ? *found : content_.object->add(key);
 }
 
-const Json& Json::operator[](std::string_view key) const {
-  static const Json kNull;
+const Json& Json::operator[](std::string_view key) const& {
+  static const Json kNull(nullptr);
   const Json* found = member(key);
   return found != nullptr ? *found : kNull;
 }
@@ -200,14 +202,14 @@ void Json::update(const Json& object) {
 
 bool Json::erase(std::string_view key) {
   must_be(Kind::object);
-  return object_->erase(key);
+  return content_.object->erase(key);
 }
 
 std::size_t Json::stride() const { return is_object() ? sizeof(Member) : sizeof(Json); }
 
 Json* Json::first() const {
-  if (is_array()) return array_->data();
-  return is_object() && !object_->members.empty() ? &object_->members.front().value : nullptr;
+  if (is_array()) return content_.array->data();
+  return is_object() && !content_.object->members.empty() ? &content_.object->members.front().value : nullptr;
 }
 
 namespace {
@@ -228,7 +230,7 @@ Json::Iterator<true> Json::find(std::string_view key) const {
   return found != nullptr ? Iterator<true>(found, stride()) : end();
 }
 
-Json::Members Json::items() const {
+Json::Members Json::items() const& {
   if (!is_null()) must_be(Kind::object);
   return Members(*this);
 }
@@ -236,22 +238,22 @@ Json::Members Json::items() const {
 bool Json::equals(const Json& other) const {
   if (is_number() && other.is_number()) {
     if (kind_ == Kind::real || other.kind_ == Kind::real) return real() == other.real();
-    return natural_ == other.natural_ && (kind_ == other.kind_ || integer_ >= 0);
+    return content_.natural == other.content_.natural && (kind_ == other.kind_ || content_.integer >= 0);
   }
   if (kind_ != other.kind_) return false;
   switch (kind_) {
     case Kind::boolean:
-      return boolean_ == other.boolean_;
+      return content_.boolean == other.content_.boolean;
     case Kind::text:
-      return *text_ == *other.text_;
+      return *content_.text == *other.content_.text;
     case Kind::array:
-      return *array_ == *other.array_;
+      return *content_.array == *other.content_.array;
     case Kind::object:
-      return size() == other.size() &&
-             std::all_of(object_->members.begin(), object_->members.end(), [&](const Member& one) {
-               const Json* found = other.member(one.key);
-               return found != nullptr && one.value == *found;
-             });
+      return size() == other.size() && std::all_of(content_.object->members.begin(),
+                                                   content_.object->members.end(), [&](const Member& one) {
+                                                     const Json* found = other.member(one.key);
+                                                     return found != nullptr && one.value == *found;
+                                                   });
     default:
       return kind_ == Kind::null;  // a discarded value equals none
   }
@@ -260,7 +262,7 @@ bool Json::equals(const Json& other) const {
 std::partial_ordering Json::compared(const Json& other) const {
   if (equals(other)) return std::partial_ordering::equivalent;
   if (is_number() && other.is_number()) return real() <=> other.real();
-  if (is_string() && other.is_string()) return *text_ <=> *other.text_;
+  if (is_string() && other.is_string()) return *content_.text <=> *other.content_.text;
   return std::partial_ordering::unordered;
 }
 

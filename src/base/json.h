@@ -36,19 +36,19 @@ class Json {
   Json() = default;
   Json(std::nullptr_t) {}
   template <std::same_as<bool> Boolean>
-  Json(Boolean value) : kind_(Kind::boolean), boolean_(value) {}
+  Json(Boolean value) : kind_(Kind::boolean), content_{.boolean = value} {}
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) Json(Integer value) {
     if constexpr (std::signed_integral<Integer>) {
       kind_ = Kind::integer;
-      integer_ = value;
+      content_.integer = value;
     } else {
       kind_ = Kind::natural;
-      natural_ = value;
+      content_.natural = value;
     }
   }
   template <std::floating_point Real>
-  Json(Real value) : kind_(Kind::real), real_(value) {}
+  Json(Real value) : kind_(Kind::real), content_{.real = value} {}
   Json(const char* text) : Json(std::string(text)) {}
   Json(std::string_view text) : Json(std::string(text)) {}
   Json(std::string text);
@@ -100,20 +100,26 @@ class Json {
     value = get<T>();
   }
 
-  // Elements of an array. Operators add what is not there; `at` throws.
-  Json& at(std::size_t index);
-  const Json& at(std::size_t index) const;
+  // Elements of an array. Operators add what is not there; `at` throws. Of a value that goes away they are
+  // copies, so that a loop over one does not outlive it.
+  Json& at(std::size_t index) &;
+  const Json& at(std::size_t index) const&;
+  Json at(std::size_t index) && { return std::move(at(index)); }
   template <std::integral Index>
-  Json& operator[](Index index) {
+  Json& operator[](Index index) & {
     return element(static_cast<std::size_t>(index));
   }
   template <std::integral Index>
-  const Json& operator[](Index index) const {
+  const Json& operator[](Index index) const& {
     return at(static_cast<std::size_t>(index));
   }
-  const Json& front() const { return at(std::size_t{0}); }
-  const Json& back() const { return at(size() - 1); }
-  Json& back() { return at(size() - 1); }
+  template <std::integral Index>
+  Json operator[](Index index) && {
+    return std::move(element(static_cast<std::size_t>(index)));
+  }
+  const Json& front() const& { return at(std::size_t{0}); }
+  const Json& back() const& { return at(size() - 1); }
+  Json& back() & { return at(size() - 1); }
   void push_back(Json value);
   template <std::integral Index>
   void erase(Index index) {
@@ -125,14 +131,18 @@ class Json {
   }
 
   // Members of an object; null becomes one. Of a constant object a member that is not there is null.
-  Json& at(std::string_view key);
-  const Json& at(std::string_view key) const;
-  Json& operator[](std::string_view key);
-  Json& operator[](const char* key) { return (*this)[std::string_view(key)]; }
-  Json& operator[](const std::string& key) { return (*this)[std::string_view(key)]; }
-  const Json& operator[](std::string_view key) const;
-  const Json& operator[](const char* key) const { return (*this)[std::string_view(key)]; }
-  const Json& operator[](const std::string& key) const { return (*this)[std::string_view(key)]; }
+  Json& at(std::string_view key) &;
+  const Json& at(std::string_view key) const&;
+  Json at(std::string_view key) && { return std::move(at(key)); }
+  Json& operator[](std::string_view key) &;
+  Json& operator[](const char* key) & { return (*this)[std::string_view(key)]; }
+  Json& operator[](const std::string& key) & { return (*this)[std::string_view(key)]; }
+  const Json& operator[](std::string_view key) const&;
+  const Json& operator[](const char* key) const& { return (*this)[std::string_view(key)]; }
+  const Json& operator[](const std::string& key) const& { return (*this)[std::string_view(key)]; }
+  Json operator[](std::string_view key) && { return std::move((*this)[key]); }
+  Json operator[](const char* key) && { return std::move((*this)[key]); }
+  Json operator[](const std::string& key) && { return std::move((*this)[key]); }
   bool contains(std::string_view key) const { return member(key) != nullptr; }
   std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
   template <typename T>
@@ -147,7 +157,8 @@ class Json {
   Iterator<false> end();
   Iterator<true> find(std::string_view key) const;
   // Over the members of an object: for (const auto& [key, value] : json.items()).
-  Members items() const;
+  Members items() const&;
+  Members items() && = delete;
 
   friend bool operator==(const Json& a, const Json& b) { return a.equals(b); }
   // Of numbers and of texts; other values have no order.
@@ -173,15 +184,16 @@ class Json {
   const std::string& text() const;
 
   Kind kind_ = Kind::null;
-  union {
-    bool boolean_;
-    std::int64_t integer_ = 0;
-    std::uint64_t natural_;
-    double real_;
-    std::string* text_;
-    std::vector<Json>* array_;
-    Object* object_;
+  union Content {
+    bool boolean;
+    std::int64_t integer;
+    std::uint64_t natural;
+    double real;
+    std::string* text;
+    std::vector<Json>* array;
+    Object* object;
   };
+  Content content_{.integer = 0};
 };
 
 struct Json::Member {
@@ -194,11 +206,13 @@ template <bool kConst>
 class Json::Iterator {
  public:
   using Value = std::conditional_t<kConst, const Json, Json>;
+  // NOLINTBEGIN(readability-identifier-naming): the standard library looks for them
   using value_type = Json;
   using difference_type = std::ptrdiff_t;
   using reference = Value&;
   using pointer = Value*;
   using iterator_category = std::forward_iterator_tag;
+  // NOLINTEND(readability-identifier-naming)
 
   Iterator() = default;
   Iterator(Value* at, std::size_t stride) : at_(at), stride_(stride) {}

@@ -86,6 +86,16 @@ TEST(Json, SaysWhatIsNotThereOrOfAnotherKind) {
   EXPECT_EQ(told([&] { json["list"].get<bool>(); }), "should be a boolean, is an array");
 }
 
+TEST(Json, WhatIsTakenOfATemporaryOutlivesIt) {
+  std::string seen;
+  for (const Json& one :
+       parse_json(R"({"rows": [{"name": "a long name of the first"}, {"name": "b"}]})").at("rows"))
+    seen += one.at("name").get<std::string>() + ";";
+  EXPECT_EQ(seen, "a long name of the first;b;");
+  const Json& first = parse_json("[[7]]")[0];
+  EXPECT_EQ(first[0], 7);
+}
+
 TEST(Json, ComesBackFromItsText) {
   const std::string text =
       R"({"z":[1,-2,18446744073709551615,1e+100,0.1,1.0],"a":{"":"\u0001\"é"},"n":null,"t":true})";

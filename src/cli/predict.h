@@ -77,6 +77,7 @@ int run_imported(const predict::ModelContainer& container, const ImportedRun& ru
 // The options of `predict fit` and `predict eval` for graph networks.
 struct GraphKindOptions {
   std::string kind = "analytic";
+  std::string convolution = predict::name(predict::GraphRunFit{}.convolution);
   int groups = predict::GraphRunFit{}.groups;
   std::int64_t epochs = predict::GraphRunFit{}.epochs, patience = predict::GraphRunFit{}.patience;
 

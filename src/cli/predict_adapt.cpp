@@ -47,7 +47,12 @@ int predict_adapt(const AdaptOptions& options) {
       devices_to_choose_from(read_model(options.model)->devices(), options.devices);
   predict::DeviceSheet device = device_named(options.device, known, options.json);
   device.name = options.device;
-  const predict::RunSet set = predict::prepare_runs(joined_runs(options.runs, options.device), {device});
+  predict::RunTable table = joined_runs(options.runs, options.device);
+  std::erase_if(table.runs, [&](const predict::TableRun& run) {
+    return !predict::same_device_name(run.device, options.device);
+  });
+  if (table.runs.empty()) fail(ErrorKind::config, "{}: no run on device '{}'", table.source, options.device);
+  const predict::RunSet set = predict::prepare_runs(table, {device});
   const predict::ModelContainer base = base_of(options, device);
   const Adapted adapted = adapt(base, options.model.string(), set);
   predict::write_model_container(options.output, adapted.container);

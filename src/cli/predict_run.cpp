@@ -18,6 +18,13 @@ void add_graph_kind_options(Command& command, GraphKindOptions& options) {
           "its like in records of `bench --ops`")
       ->check(one_of({"analytic", "gnn", "kernels"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--convolution", options.convolution,
+          "gnn: neighbours are averaged by their degree (gcn, as Driple's) or summed (gin); with a base: "
+          "the base's")
+      ->check(one_of({"gcn", "gin"}))
+      ->capture_default_str();
   command.add_option("--groups", options.groups, "gnn: nodes that ops are joined to, at most")
       ->transform(within(record::NumberRange::whole(2, 100)))
       ->capture_default_str();
@@ -30,7 +37,8 @@ void add_graph_kind_options(Command& command, GraphKindOptions& options) {
 }
 
 std::vector<Idle> idle_options(const GraphKindOptions& options) {
-  return {{!options.is_graph(), {"--groups", "--epochs", "--patience"}, "it is for --kind gnn"}};
+  return {
+      {!options.is_graph(), {"--convolution", "--groups", "--epochs", "--patience"}, "it is for --kind gnn"}};
 }
 
 predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::vector<std::size_t>& training,
@@ -39,6 +47,7 @@ predict::GraphRunResult fit_graph_kind(const predict::RunSet& set, const std::ve
                                        bool quiet) {
   ProgressBar bar("fit", options.epochs, quiet);
   fit.groups = options.groups;
+  fit.convolution = predict::parse_convolution(options.convolution);
   fit.epochs = options.epochs;
   fit.patience = options.patience;
   fit.hear = [&](const predict::EpochReport& report) {

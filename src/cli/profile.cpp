@@ -1,13 +1,17 @@
 #include "cli/profile.h"
 
+#include <ctime>
+
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/option_checks.h"
 #include "cli/outputs.h"
+#include "cli/page_files.h"
 #include "cli/progress_bar.h"
 #include "cli/text_table.h"
 #include "cli/train.h"
+#include "report/page.h"
 #include "run/run_record.h"
 
 namespace trainyard::cli {
@@ -18,6 +22,7 @@ struct ProfileCommandOptions {
   std::vector<std::string> command;
   std::filesystem::path from, record, trace;
   double hz = 50, seed_hz = 2.88, gpu_memory_mib = 8192;
+  PageFiles page;
   bool legacy = false, no_gpus = false, json = false, quiet = false;
 };
 
@@ -37,20 +42,36 @@ ReducedTrace reduce(const record::ResourceTrace& trace, const ProfileCommandOpti
   return reduced;
 }
 
+WrittenFiles write_profile_page(const ProfileCommandOptions& options, const report::ProfileView& view) {
+  if (!options.page.wanted()) return {};
+  const std::vector<report::Chart> charts = {report::make_profile_chart(view.profile)};
+  return write_page(options.page, charts, {.cache = {}, .progress = terminal_progress(options.json)},
+                    [&](const auto& libraries) {
+                      return report::make_profile_page(view, charts, libraries,
+                                                       static_cast<double>(std::time(nullptr)));
+                    });
+}
+
 int reduce_file(const ProfileCommandOptions& options) {
   const record::ResourceTrace trace = record::read_resource_trace(options.from, options.seed_hz);
   const ReducedTrace reduced = reduce(trace, options);
+  const Json profile = json_of(reduced);
+  const WrittenFiles written = write_profile_page(
+      options,
+      {options.from.filename().string(), json_text(profile), trace.seconds.back(), trace.seconds.size()});
   if (options.json) {
-    const Json json{{"trace", options.from.string()},
-                    {"seconds", trace.seconds.back()},
-                    {"samples", trace.seconds.size()},
-                    {"profile", json_of(reduced)}};
+    Json json{{"trace", options.from.string()},
+              {"seconds", trace.seconds.back()},
+              {"samples", trace.seconds.size()},
+              {"profile", profile}};
+    describe_written(written, json);
     fmt::print("{}\n", json_text(json));
     return 0;
   }
   fmt::print("{:<20} {} samples in {}\n", options.from.filename().string(), trace.seconds.size(),
              format_seconds(trace.seconds.back()));
   print_reduced(reduced);
+  print_written(written, options.from.filename().string());
   return 0;
 }
 
@@ -151,11 +172,17 @@ int profile_this(const ProfileCommandOptions& options) {
     run.words["trace"] = path.filename().string();
   }
   if (!options.record.empty()) record::write_run_record(run, options.record);
+  const std::string title = joined(options.command, " ");
+  const WrittenFiles written = write_profile_page(
+      options, {title, run.details.at("profile"), profile.wall_seconds, profile.trace.seconds.size()});
   if (options.json) {
-    fmt::print("{}\n", record::to_json(run));
+    Json json = parse_json(record::to_json(run));
+    describe_written(written, json);
+    fmt::print("{}\n", json_text(json));
   } else {
     print_profile(run, profile);
     print_reduced(reduced);
+    print_written(written, title);
   }
   if (profile.interrupted) return kInterrupted;
   if (profile.exit_code == 0) return 0;
@@ -175,6 +202,9 @@ std::function<int()> declare_profile(Command& command) {
   add_output_file(command, "--record", options->record,
                   "Write the run record to this file, the trace beside it");
   add_output_file(command, "--trace", options->trace, "Write the trace there instead");
+  add_output_file(command, "--report", options->page.page,
+                  "Write a page of charts and tables (HTML, needs no network)");
+  declare_chart_files(command, options->page);
   command
       .add_option("--from", options->from,
                   "Run nothing: reduce this trace, ours or that of GPUAlloc's sampler")
@@ -207,7 +237,8 @@ std::function<int()> declare_profile(Command& command) {
     warn_of_idle_options(command,
                          {{!options->from.empty(), {"--hz", "--no-gpus"}, "--from measures nothing"},
                           {options->from.empty(), {"--seed-hz"}, "it is for traces that --from reads"},
-                          {!options->legacy, {"--gpu-memory"}, "it is for --legacy"}});
+                          {!options->legacy, {"--gpu-memory"}, "it is for --legacy"},
+                          {options->page.charts.empty(), {"--format"}, "no files without --charts"}});
     return options->from.empty() ? profile_this(*options) : reduce_file(*options);
   };
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/standard.h"
+
 namespace trainyard::place {
 
 // PlanInput is what remains to be planned: jobs of one device each, on slots that become free.

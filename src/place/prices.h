@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/standard.h"
+
 namespace trainyard::place {
 
 // TimedJob is a job as bounds see it.

@@ -38,6 +38,8 @@ Chart make_cores_chart(const StudyView& view);
 Chart make_staging_chart(const StudyView& view);
 // Draws the resource use of profiled commands over time, with bursts shaded.
 Chart make_profile_chart(const StudyView& view);
+// Draws that of one command. `profile`: the object of docs/formats/profile.md, as text.
+Chart make_profile_chart(const std::string& profile);
 
 // The next functions draw the points of a sweep over networks (analyze/analysis.h).
 //

@@ -89,6 +89,26 @@ void add_signal(const Json& profile, const std::string& signal, const std::strin
                     {"value", values[std::min(i, values.size() - 1)].get<double>() / unit}});
 }
 
+// Adds the panels of a profile; `label` tells it from others.
+void add_profile(const Json& profile, const std::string& label, std::vector<std::string>& panels,
+                 std::vector<Row>& rows) {
+  if (!profile.contains("timeline") || !profile.contains("signals")) return;
+  for (const std::string& signal : chosen_signals(profile["timeline"])) {
+    const auto [words, unit] = words_for(signal);
+    panels.push_back(label.empty() ? words : fmt::format("{}: {}", label, words));
+    add_signal(profile, signal, panels.back(), unit, rows);
+  }
+}
+
+void finish(const std::vector<std::string>& panels, const std::vector<Row>& rows, Chart& chart) {
+  if (rows.empty())
+    chart.left_out = "no signal of the profiles changed";
+  else
+    chart.spec = finish_spec(kProfileView, rows, {"panel", panels, {"x", "y"}}, {2, 380, 70});
+}
+
+constexpr const char* kBurstsInWords = "Shaded: bursts, where the signal is on the higher of its two levels.";
+
 // The first run of a cell that was profiled, or null.
 const record::RunRecord* profiled_run(const CellView& cell) {
   const auto found = std::find_if(cell.done.begin(), cell.done.end(), [](const record::RunRecord* run) {
@@ -108,26 +128,26 @@ Chart make_profile_chart(const StudyView& view) {
     chart.left_out = "no run was profiled";
     return chart;
   }
-  chart.explanation =
-      "Means over short times, of one run a cell. Shaded: bursts, where the signal is on the higher of its "
-      "two levels.";
+  chart.explanation = fmt::format("Means over short times, of one run a cell. {}", kBurstsInWords);
   const std::size_t all = cells.size(), step = (all + kMostCellsShown - 1) / kMostCellsShown;
   std::vector<Row> rows;
   std::vector<std::string> panels;
   for (std::size_t i = 0; i < all; i += step) {
     const Json profile = parse_json_or_discard(profiled_run(*cells[i])->details.at("profile"));
-    if (!profile.contains("timeline") || !profile.contains("signals")) continue;
-    for (const std::string& signal : chosen_signals(profile["timeline"])) {
-      const auto [words, unit] = words_for(signal);
-      panels.push_back(all == 1 ? words : fmt::format("{}: {}", cells[i]->label, words));
-      add_signal(profile, signal, panels.back(), unit, rows);
-    }
+    add_profile(profile, all == 1 ? "" : cells[i]->label, panels, rows);
   }
   if (step > 1) chart.explanation += fmt::format(" Some of {} cells.", all);
-  if (rows.empty())
-    chart.left_out = "no signal of the profiles changed";
-  else
-    chart.spec = finish_spec(kProfileView, rows, {"panel", panels, {"x", "y"}}, {2, 380, 70});
+  finish(panels, rows, chart);
+  return chart;
+}
+
+Chart make_profile_chart(const std::string& profile) {
+  Chart chart{"profile", "Resources over time", fmt::format("Means over short times. {}", kBurstsInWords), "",
+              ""};
+  std::vector<Row> rows;
+  std::vector<std::string> panels;
+  add_profile(parse_json_or_discard(profile), "", panels, rows);
+  finish(panels, rows, chart);
   return chart;
 }
 

@@ -44,4 +44,15 @@ std::string header_html(const Headline& headline);
 std::string make_page(const StudyView& view, const std::vector<Chart>& charts,
                       const std::vector<Library>& libraries, double made_seconds);
 
+// ProfileView is the profile of one command, or of a trace.
+struct ProfileView {
+  std::string title;    // the command, or the trace's file
+  std::string profile;  // the object of docs/formats/profile.md, as text
+  double seconds = 0;
+  std::size_t samples = 0;
+};
+// Returns the page of one profile: its chart, and a table of its signals.
+std::string make_profile_page(const ProfileView& view, const std::vector<Chart>& charts,
+                              const std::vector<Library>& libraries, double made_seconds);
+
 }  // namespace trainyard::report

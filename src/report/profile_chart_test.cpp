@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "report/chart.h"
+#include "report/page.h"
 #include "report/test_study.h"
 
 namespace trainyard::report {
@@ -44,6 +45,19 @@ TEST(ProfileChart, WhatIsNoProfileIsLeftOut) {
   TestStudy study = make_test_study("p", {{"batch", {std::int64_t{16}}}}, 1);
   study.run(0, 1).details["profile"] = R"({"signals": []})";
   EXPECT_NE(make_profile_chart(view_of(study)).left_out, "");
+}
+
+TEST(ProfileChart, OneProfileHasAPageOfItsOwn) {
+  TestStudy study = make_test_study("p", {{"batch", {std::int64_t{16}}}}, 1);
+  add_profile(study.run(0, 1));
+  const std::string& profile = study.run(0, 1).details.at("profile");
+  const Chart chart = make_profile_chart(profile);
+  EXPECT_EQ(parse_json(chart.spec)["facet"]["sort"], Json({"gpu0 busy, %", "cpu, cores"}));
+  const std::string page = make_profile_page({"sleep <1>", profile, 4, 200}, {chart}, {}, 0);
+  EXPECT_NE(page.find("sleep &lt;1&gt;"), std::string::npos);
+  EXPECT_NE(page.find("200 samples in 4"), std::string::npos);
+  EXPECT_NE(page.find("data-figure=\"burst_share\""), std::string::npos);
+  EXPECT_NE(make_profile_chart("{}").left_out, "");
 }
 
 }  // namespace

@@ -75,11 +75,11 @@ TEST_F(PredictionPageTest, DrawsPredictionsAndPlacements) {
 
   const auto placed =
       made("place jobs.yaml --cluster cluster.yaml --policy all --report plan.html --charts figures --json");
-  const std::string plan = drawn("plan.html", 3);
+  const std::string plan = drawn("plan.html", 4);
   EXPECT_EQ(marks(plan, "gantt", "bar"), 12u);
   EXPECT_EQ(marks(plan, "jobs", "bar"), 2u * 12);
   expect_narrow("plan.html");
-  ASSERT_EQ(placed["files"].size(), 3u);
+  ASSERT_EQ(placed["files"].size(), 4u);
   EXPECT_NE(content(placed["files"][1].get<std::string>()).find("aria-roledescription=\"bar\""),
             std::string::npos);
 }

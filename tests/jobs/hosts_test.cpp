@@ -67,7 +67,7 @@ TEST_F(HostsTest, MistakesNameTheOption) {
 
 // A remote shell begins in a folder of its own.
 TEST_F(HostsTest, ANetworksFileIsFoundFromTheFolderOfARemoteShell) {
-  ASSERT_EQ(run("networks export lenet --to mine.onnx --weights initial").exit_code, 0);
+  ASSERT_EQ(run("networks export deepmnist --to mine.onnx --weights initial").exit_code, 0);
   const std::string shell = (work() / "shell").string(),
                     data = fmt::format("--data mnist --from {} ", (work() / "digits").string());
   std::ofstream(shell) << "#!/bin/sh\nshift\ncd /\nexec \"$@\"\n";

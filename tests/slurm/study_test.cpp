@@ -101,7 +101,7 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
   EXPECT_EQ(progress["expected"], 12);
   EXPECT_EQ(progress["done"], 8);
   EXPECT_EQ(progress["missing"], 0);
-  EXPECT_EQ(json_text(progress["failed"]), R"({"cancelled":1,"failed":1,"refused":1,"timeout":1})");
+  EXPECT_EQ(progress["failed"], (Json{{"cancelled", 1}, {"failed", 1}, {"refused", 1}, {"timeout", 1}}));
   for (const auto& run : store::Store(folder().store(), store::Store::Access::read).runs()) {
     const std::string does = record::to_text(run.asked.at("does")),
                       gpu = record::to_text(run.asked.at("gpu_type"));
@@ -118,7 +118,7 @@ TEST_F(StudyOnSlurm, TwelveCellsAndFourFates) {
 
   progress = run_json(command, 2);
   EXPECT_EQ(progress["done"], 9);
-  EXPECT_EQ(json_text(progress["failed"]), R"({"failed":1,"refused":1,"timeout":1})");
+  EXPECT_EQ(progress["failed"], (Json{{"failed", 1}, {"refused", 1}, {"timeout", 1}}));
   for (const auto& run : progress["runs"])
     EXPECT_EQ(run["attempts"], run["settings"]["does"] == "unlucky" ? 2 : 1) << json_text(run);
 

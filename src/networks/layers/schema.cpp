@@ -9,7 +9,7 @@ using Kind = OptionRow::Kind;
 
 Json ref(const char* name) { return {{"$ref", fmt::format("#/definitions/{}", name)}}; }
 
-Json any_of(std::vector<Json> forms) { return {{"anyOf", std::move(forms)}}; }
+Json any_of(const std::vector<Json>& forms) { return {{"anyOf", forms}}; }
 
 // A number of this range, or an expression.
 Json number(bool whole, double least, double most) {

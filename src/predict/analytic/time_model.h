@@ -44,9 +44,9 @@ struct DeviceModel {
 // and before the host's share widens it; and how often the deviation that the constants leave open goes into
 // the half for a network that was never seen, and for one that is unlike all that were.
 struct Calibration {
-  double known = 0, fresh = 0, unlike = 0;  // 0: not calibrated
+  double known = 0, fresh = 0, unlike = 0;  // all 0: not calibrated
 
-  bool is_there() const { return fresh > 0; }
+  bool is_there() const { return known > 0 || fresh > 0 || unlike > 0; }
 };
 
 // A run that is known less than this is unlike all that were seen.

@@ -15,8 +15,9 @@ using Rows = std::vector<std::size_t>;
 constexpr int kFifth = 5;
 constexpr std::size_t kFewestToHoldOut = 10;  // of fewer runs each is worth more to learn from
 
-Architecture architecture_for(const GraphForm& form, std::size_t outputs) {
-  Architecture architecture{.features = form.features(), .outputs = static_cast<std::int64_t>(outputs)};
+Architecture architecture_for(const GraphForm& form, std::size_t outputs, GraphConvolution convolution) {
+  Architecture architecture{
+      .features = form.features(), .outputs = static_cast<std::int64_t>(outputs), .convolution = convolution};
   // The repeats are few and fixed, where Driple has half as many as nodes: a fit takes minutes on two cores.
   architecture.convolutions = {Repeats::Rule::fixed, 6};
   architecture.readout_steps = {Repeats::Rule::fixed, 6};
@@ -104,7 +105,9 @@ GraphRunResult fit_graph_runs(const RunSet& set, Rows training, Rows validation,
   const std::vector<GraphSample> learned = labelled_graphs(set, training, model, graphs),
                                  judged = labelled_graphs(set, validation, model, graphs);
   GnnFitOptions fitting;
-  fitting.architecture = architecture_for(model.form, 1 + model.use.outputs().size());
+  fitting.architecture = architecture_for(
+      model.form, 1 + model.use.outputs().size(),
+      options.base != nullptr ? options.base->network.architecture.convolution : options.convolution);
   fitting.loss = Loss::log;
   fitting.epochs = options.epochs;
   fitting.patience = options.patience;

@@ -33,6 +33,7 @@ struct GraphRunFit {
   int groups = 60;
   std::int64_t epochs = 200, patience = 40;
   std::uint64_t seed = 42;
+  GraphConvolution convolution = GraphConvolution::gcn;  // with a base: the base's
   // The fit begins with its weights and keeps all except the dense layers behind the readout, so that only
   // those see the few runs.
   const GraphRunModel* base = nullptr;

@@ -88,6 +88,18 @@ TEST_F(GraphRunModelTest, LearnsStoresAndPredictsAgain) {
         << tensor.name;
 }
 
+TEST_F(GraphRunModelTest, EitherConvolutionIsLearnedAndKept) {
+  const RunSet set = small_set();
+  GraphRunFit sums = quick_fit(2);
+  sums.convolution = GraphConvolution::gin;
+  const GraphRunModel model = fit_graph_runs(set, {0, 1, 2, 3}, {}, sums).model;
+  EXPECT_EQ(model.network.architecture.convolution, GraphConvolution::gin);
+  GraphRunFit few = quick_fit(1);
+  few.base = &model;
+  EXPECT_EQ(fit_graph_runs(set, {0, 1}, {}, few).model.network.architecture.convolution,
+            GraphConvolution::gin);
+}
+
 TEST_F(GraphRunModelTest, FilesThatDoNotFitAreRefused) {
   GraphRunModel model;
   model.network.architecture = {.features = model.form.features(), .outputs = 2};
