@@ -73,7 +73,7 @@ Json layer_form(const LayerRow& row) {
   std::vector<Json> forms{mapping};
   if (!row.options.empty() && first_is_enough) forms.push_back(form_of(row.options[0]));
   if (required.empty()) forms.push_back({{"type", "null"}});
-  Json form = any_of(std::move(forms));
+  Json form = any_of(forms);
   form["description"] = row.about;
   return form;
 }
@@ -116,7 +116,7 @@ Json input_schema() {
                      {"required", required},
                      {"additionalProperties", false}});
   }
-  return any_of(std::move(forms));
+  return any_of(forms);
 }
 
 Json parameters_schema() {
