@@ -17,8 +17,8 @@ class Json {
  public:
   enum class Kind : std::uint8_t { null, boolean, integer, natural, real, text, array, object, discarded };
 
-  // What a member is used for that is not there or of another kind throws an Error; text that is not JSON a
-  // SyntaxError.
+  // A member that is not there, or is of another kind than it is used for, throws an Error. Text that is not
+  // JSON throws a SyntaxError.
   class Error : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
@@ -88,7 +88,7 @@ class Json {
   bool is_primitive() const { return !is_structured() && !is_discarded(); }
   bool is_discarded() const { return kind_ == Kind::discarded; }
 
-  // Of an array or object; null has no elements, any other value one.
+  // The number of elements or members; null has none, any other value one.
   std::size_t size() const;
   bool empty() const { return size() == 0; }
 
@@ -161,7 +161,7 @@ class Json {
   Members items() && = delete;
 
   friend bool operator==(const Json& a, const Json& b) { return a.equals(b); }
-  // Of numbers and of texts; other values have no order.
+  // Numbers have an order, and texts; other values have none.
   friend std::partial_ordering operator<=>(const Json& a, const Json& b) { return a.compared(b); }
   friend std::ostream& operator<<(std::ostream& out, const Json& json);
 

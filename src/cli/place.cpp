@@ -23,7 +23,7 @@ struct PlaceOptions {
   bool json = false;
 };
 
-// Where it ran; where it never did and it is decided when it starts, nowhere yet.
+// Returns the slot that the run had. One that has not run has none yet where its start decides.
 std::string slot_of(const study::RunState& state) {
   const record::Settings& settings = state.result ? state.result->asked : state.planned.settings;
   const auto at = settings.find("slot");

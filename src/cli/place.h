@@ -18,7 +18,7 @@ struct PolicyResult {
   bool left_out() const { return !figures.left_out.empty(); }
 };
 
-// How policies are tried.
+// PlaceTrial says how policies are tried.
 struct PlaceTrial {
   std::string policy = "least-jct";  // or "all"
   double error = 0;                  // of predictions

@@ -121,7 +121,7 @@ Submission submission_of(const std::vector<place::JobRequest>& requests,
   return submission;
 }
 
-// What Slurm decides by itself is refused: nothing of ours lives there to decide.
+// A placement that needs decisions while it runs is refused: no process of ours lives on Slurm to decide.
 void refuse_on_slurm(const place::Problem& problem, const place::Policy& policy) {
   if (policy.stops)
     fail(ErrorKind::usage, "--submit slurm: policy {} stops jobs that run; only --submit local can",

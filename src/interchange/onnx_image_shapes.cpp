@@ -47,7 +47,7 @@ std::optional<TensorSpec> pooled(const NodeFacts& facts, const onnx::Node& node)
   return windowed(src, node, node.integers("kernel_shape"), src.dims[1]);
 }
 
-// Of the scales or sizes one is given; where the file has both the sizes count. Scales may be rounded.
+// A file gives scales or sizes; where it has both, the sizes count, because scales may be rounded.
 std::optional<TensorSpec> resized(const KnownValues& known, const NodeFacts& facts, const onnx::Node& node) {
   const TensorSpec& src = facts.input(0);
   if (!src.elements()) return std::nullopt;

@@ -91,7 +91,7 @@ ops::ResizePlaces places_of(const onnx::Node& node, const Shape& from, const Sha
     ImportContext::decline("antialias and exclude_outside are not ours");
   if (place == "align_corners") return ops::ResizePlaces::align_corners;
   if (place == "asymmetric") return ops::ResizePlaces::asymmetric;
-  // Of a single pixel PyTorch takes the first one.
+  // For a single pixel of the result PyTorch takes the first one of the source.
   const bool single = (to[2] == 1 && from[2] > 1) || (to[3] == 1 && from[3] > 1);
   if (place == "half_pixel" || (place == "pytorch_half_pixel" && !single))
     return ops::ResizePlaces::half_pixel;
